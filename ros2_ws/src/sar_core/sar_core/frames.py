@@ -35,8 +35,9 @@ def swap_yaw(yaw: Floats | float) -> Floats:
 
 
 def wrap_pi(angle: Floats | float) -> Floats:
-    """Angle in [-pi, pi)."""
-    return (np.asarray(angle, dtype=np.float64) + np.pi) % (2.0 * np.pi) - np.pi
+    """Angle in [-pi, pi); a hair below -pi would round up to +pi, so that end is folded over."""
+    wrapped = (np.asarray(angle, dtype=np.float64) + np.pi) % (2.0 * np.pi) - np.pi
+    return np.where(wrapped >= np.pi, -np.pi, wrapped)
 
 
 def quat_multiply(a: Floats, b: Floats) -> Floats:

@@ -53,12 +53,12 @@ def distance_to(row: Floats, x: float, y: float, z: float) -> float:
         ox = max(ex, 0.0)
         oy = max(ey, 0.0)
         oz = max(ez, 0.0)
-        return math.sqrt(ox * ox + oy * oy + oz * oz) + inside
+        return float(math.sqrt(ox * ox + oy * oy + oz * oz) + inside)
     er = math.sqrt(dx * dx + dy * dy) - row[4]
     inside = min(max(er, ez), 0.0)
     orr = max(er, 0.0)
     oz = max(ez, 0.0)
-    return math.sqrt(orr * orr + oz * oz) + inside
+    return float(math.sqrt(orr * orr + oz * oz) + inside)
 
 
 @njit(cache=True)

@@ -16,8 +16,12 @@ def stream(label: str, *key: int) -> np.random.Generator:
     """The generator for one purpose, for example ``stream("gust", seed, episode, drone)``.
 
     Different labels or keys give independent streams; the same ones give the same numbers in any process,
-    in any order, alone or in a batch.
+    in any order, alone or in a batch. SeedSequence strings its words together and pads them with zeros, so each
+    number enters as exactly two words and their count goes in front: (5,), (5, 0) and (5 << 32,) stay apart.
     """
-    if any(k < 0 for k in key):
-        raise ValueError(f"stream keys are non-negative integers, got {key} for {label!r}")
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([label_key(label), *key])))
+    if not all(0 <= k < 1 << 64 for k in key):
+        raise ValueError(f"stream keys are integers from 0 to 2^64 - 1, got {key} for {label!r}")
+    words = [len(key)]
+    for number in (label_key(label), *(int(k) for k in key)):
+        words += [number & 0xFFFFFFFF, number >> 32]
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
