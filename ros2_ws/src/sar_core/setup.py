@@ -1,0 +1,13 @@
+from setuptools import setup
+
+setup(
+    name="sar_core",
+    version="0.1.0",
+    packages=["sar_core"],
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/sar_core"]),
+        ("share/sar_core", ["package.xml"]),
+    ],
+    zip_safe=False,
+    license="Apache-2.0",
+)

@@ -1,0 +1,37 @@
+"""The ROS 2 build of sar_eval: the shared folders, linked beside this file, go to share/sar_eval/."""
+
+import os
+
+from setuptools import setup
+
+SHARED = ("worlds", "px4_params", "configs", "msg")
+
+
+def shared_files():
+    """(target folder, files) pairs, as data_files wants them."""
+    pairs = []
+    for name in SHARED:
+        tree = [(folder, [f for f in files if not f.startswith(".")]) for folder, _, files in os.walk(name)]
+        if not any(files for _, files in tree):
+            raise FileNotFoundError(
+                f"{os.path.abspath(name)} holds no files: build from a whole checkout, whose {name}/ it links to"
+            )
+        pairs += [
+            (f"share/sar_eval/{folder}", sorted(os.path.join(folder, f) for f in files)) for folder, files in tree
+        ]
+    return pairs
+
+
+setup(
+    name="sar_eval",
+    version="0.1.0",
+    packages=["sar_eval"],
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/sar_eval"]),
+        ("share/sar_eval", ["package.xml"]),
+        *shared_files(),
+    ],
+    entry_points={"console_scripts": ["sar-eval = sar_eval.cli:main"]},
+    zip_safe=False,
+    license="Apache-2.0",
+)

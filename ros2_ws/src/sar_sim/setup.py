@@ -1,0 +1,13 @@
+from setuptools import setup
+
+setup(
+    name="sar_sim",
+    version="0.1.0",
+    packages=["sar_sim"],
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/sar_sim"]),
+        ("share/sar_sim", ["package.xml"]),
+    ],
+    zip_safe=False,
+    license="Apache-2.0",
+)

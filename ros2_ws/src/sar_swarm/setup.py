@@ -1,0 +1,13 @@
+from setuptools import setup
+
+setup(
+    name="sar_swarm",
+    version="0.1.0",
+    packages=["sar_swarm"],
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/sar_swarm"]),
+        ("share/sar_swarm", ["package.xml"]),
+    ],
+    zip_safe=False,
+    license="Apache-2.0",
+)
