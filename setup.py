@@ -36,7 +36,7 @@ class BuildWithSharedFolders(build_py):
         share = Path(self.build_lib) / "sar_eval" / "share"
         pairs = []
         for name, folder in SHARED.items():
-            files = [f for f in sorted(folder.rglob("*")) if f.is_file() and not f.name.startswith(".")]
+            files = [f for f in sorted(folder.rglob("*")) if f.is_file() and "__pycache__" not in f.parts]
             if not files:
                 raise FileNotFoundError(f"{folder} holds no files: the package cannot be built without {name}/")
             pairs += [(f, share / name / f.relative_to(folder)) for f in files]

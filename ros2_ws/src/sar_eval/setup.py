@@ -11,7 +11,7 @@ def shared_files():
     """(target folder, files) pairs, as data_files wants them."""
     pairs = []
     for name in SHARED:
-        tree = [(folder, [f for f in files if not f.startswith(".")]) for folder, _, files in os.walk(name)]
+        tree = [(folder, files) for folder, _, files in os.walk(name) if not folder.endswith("__pycache__")]
         if not any(files for _, files in tree):
             raise FileNotFoundError(
                 f"{os.path.abspath(name)} holds no files: build from a whole checkout, whose {name}/ it links to"

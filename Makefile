@@ -1,0 +1,61 @@
+# Each target does its own set-up in .venv from constraints.txt; nothing else on the machine is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SET_UP_FROM := pyproject.toml setup.py constraints.txt
+LOCK_VENV := .venv-lock
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help eval test lint types bench sbom lock clean
+
+help: ## show this
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+eval: $(VENV)/.eval ## fly the episode set in the embedded simulator, end in a table and the path of the bags
+	$(BIN)/sar-eval eval
+
+test: lint types $(VENV)/.dev ## style, types and every test
+	$(BIN)/pytest
+
+lint: $(VENV)/.dev ## style only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev ## types only
+	$(BIN)/mypy
+	$(BIN)/mypy scripts
+
+bench: $(VENV)/.dev ## every speed figure, beside its peer
+	$(BIN)/sar-eval bench
+
+sbom: $(VENV)/.dev ## write sbom.cdx.json: what a default install brings in
+	$(BIN)/python scripts/sbom.py sbom.cdx.json
+
+lock: ## take the newest versions pyproject.toml allows into constraints.txt
+	rm -rf $(LOCK_VENV)
+	$(PYTHON) -m venv $(LOCK_VENV)
+	$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -e '.[report,bench,dev]'
+	{ sed -n '/^#/p' constraints.txt; $(LOCK_VENV)/bin/python -m pip --disable-pip-version-check freeze --all --exclude-editable --exclude pip; } > constraints.new
+	mv constraints.new constraints.txt
+	rm -rf $(LOCK_VENV)
+
+clean: ## remove the environment, caches and builds; flown bags stay
+	rm -rf $(VENV) $(LOCK_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis ros2_ws/build ros2_ws/install ros2_ws/log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name '*.egg-info' -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or newer is needed, $(PYTHON) is {v.major}.{v.minor}: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.eval: $(VENV)/.made $(SET_UP_FROM)
+	$(PIP) install -c constraints.txt setuptools
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[report]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.eval
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[report,bench,dev]'
+	@touch $@
