@@ -6,12 +6,14 @@ checksums, and describes everything else in plain words.
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -32,10 +34,11 @@ from mcap.records import (
     Statistics,
 )
 
+from sar_core.errors import InputError, MissingDataError
 from sar_eval.bagfile import MAGIC, MESSAGE, RECORD, message_indexes
 
 MESSAGE_BODY_BYTES = MESSAGE.size - RECORD.size
-MAX_CHUNK_BYTES = 1 << 30
+MAX_CHUNK_BYTES = 1 << 28
 
 # Each record body as a row of fields: a number is a fixed size, "4" and "8" a block with a length of that many bytes.
 _SHAPES: dict[int, tuple[int | str, ...]] = {
@@ -118,7 +121,6 @@ class ChunkFacts:
     size: int
     compression: str
     messages: int
-    indexes: int = 0
 
 
 @dataclass(slots=True)
@@ -126,7 +128,7 @@ class Survey:
     """Everything a walk through a file found, whatever state the file is in.
 
     ``sealed`` names the schemas and channels that a chunk's checksum vouches for; ``finished`` says that the summary is
-    there and its checksum holds, which vouches for the rest.
+    there and its checksum holds, which vouches for its own; ``data_verified`` that the whole data section's does.
     """
 
     size: int
@@ -142,6 +144,7 @@ class Survey:
     chunk_indexes: list[ChunkIndex] = field(default_factory=list)
     metadata_indexes: list[MetadataIndex] = field(default_factory=list)
     sealed: set[tuple[str, int]] = field(default_factory=set)
+    data_verified: bool = False
     finished: bool = False
 
     @property
@@ -153,25 +156,53 @@ class Survey:
 Visitor = Callable[[ChunkFacts, bytes, list[RawMessage]], None]
 
 
+def locate(path: Path) -> Path:
+    """The one MCAP file of a bag, given its folder or the file itself."""
+    if path.is_file():
+        return path
+    if not path.exists():
+        raise MissingDataError(f"{path}: no such bag; expected a rosbag2 folder or an .mcap file")
+    if not path.is_dir():
+        raise InputError(f"{path}: neither a folder nor a file; expected a rosbag2 folder or an .mcap file")
+    files = sorted(path.glob("*.mcap"))
+    if not files:
+        raise MissingDataError(f"{path}: no .mcap file inside; expected a rosbag2 folder with one")
+    if len(files) > 1:
+        raise InputError(f"{path}: {len(files)} .mcap files inside; name the one that is meant")
+    return files[0]
+
+
+def survey_file(file: Path, visit: Visitor | None = None) -> Survey:
+    """The survey of a file on disk."""
+    with open(file, "rb") as stream:
+        return survey(stream, os.fstat(stream.fileno()).st_size, visit)
+
+
 def survey(stream: BinaryIO, size: int, visit: Visitor | None = None) -> Survey:
     """Walk through ``size`` bytes of a file and report; ``visit`` sees every intact chunk uncompressed."""
     found = Survey(size)
     crc, crc_at = 0, 0
-    expected: dict[int, bytes] = {}
+    expected: dict[int, bytes] | None = {}
     summary_at: int | None = None
     for item in scan(stream, size):
         if isinstance(item, Damage):
             found.damage.append(item)
+            expected = None
             continue
+        if expected and item.opcode != Opcode.MESSAGE_INDEX:
+            found.notes.append(f"message indexes are missing before byte {item.offset}")
+            expected = {}
         try:
             if item.opcode == Opcode.CHUNK:
+                expected = None
                 expected = _read_chunk(item, found, visit)
             elif item.opcode == Opcode.MESSAGE_INDEX:
                 (channel,) = struct.unpack_from("<H", item.body)
-                if expected.pop(channel, None) != RECORD.pack(item.opcode, len(item.body)) + item.body:
+                if (
+                    expected is not None
+                    and expected.pop(channel, None) != RECORD.pack(item.opcode, len(item.body)) + item.body
+                ):
                     found.notes.append(f"message index at byte {item.offset} does not fit its chunk")
-                elif found.chunks:
-                    found.chunks[-1].indexes += 1
             elif item.opcode == Opcode.DATA_END:
                 summary_at = item.end
                 stated = item.parse(DataEnd).data_section_crc
@@ -179,7 +210,8 @@ def survey(stream: BinaryIO, size: int, visit: Visitor | None = None) -> Survey:
                     stream.seek(crc_at)
                     block = stream.read(min(1 << 20, item.offset - crc_at))
                     crc, crc_at = zlib.crc32(block, crc), crc_at + len(block)
-                if stated and stated != crc:
+                found.data_verified = stated == crc
+                if stated and not found.data_verified:
                     found.notes.append("the data section's checksum is wrong: some byte before the summary has changed")
             elif item.opcode == Opcode.FOOTER:
                 _read_footer(item, found, stream, summary_at)

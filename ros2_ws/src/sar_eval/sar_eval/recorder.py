@@ -25,7 +25,7 @@ from rosbags.typesys.store import Typestore
 from sar_core.errors import ContractError, InputError, RunError
 from sar_eval import __version__
 from sar_eval.bagfile import MESSAGE, RECORD, McapFile
-from sar_eval.bagscan import survey
+from sar_eval.bagscan import survey_file
 from sar_eval.messages import definition, type_hash
 
 METADATA_VERSION = 9
@@ -279,8 +279,7 @@ class BagFolder:
 
     def _verify(self, file: McapFile) -> None:
         """Read the closed file back and compare it with what was written."""
-        with open(self.file, "rb") as stream:
-            found = survey(stream, os.fstat(stream.fileno()).st_size)
+        found = survey_file(self.file)
         problems = [damage.reason for damage in found.damage] + found.notes
         if found.size != file.offset:
             problems.append(f"{found.size} bytes instead of {file.offset}")
