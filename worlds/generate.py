@@ -39,7 +39,7 @@ COLOURS = {
 
 @dataclass(frozen=True)
 class Part:
-    """One box (sizes x y z) or upright cylinder (sizes radius height) standing at height `base` in its model's frame."""
+    """One box (sizes x y z) or upright cylinder (sizes radius height) that stands at height `base` in its model."""
 
     name: str
     material: str
@@ -91,7 +91,7 @@ def village() -> Iterator[Model]:
         plots.append((x, main_y - 17.0, math.pi))
     for row in range(11):
         y = -165.0 + 31.5 * row + dice.between(-4.0, 4.0)
-        if abs(y - main_y) < 38.0:
+        if abs(y - main_y) < 50.0:
             continue
         plots.append((cross_x - 17.0, y, math.pi / 2))
         plots.append((cross_x + 17.0, y, -math.pi / 2))
@@ -116,12 +116,16 @@ def village() -> Iterator[Model]:
     for i, (x, y) in enumerate(poplars):
         yield _pole(f"poplar_{i + 1}", x, y, dice.between(0.3, 0.45), dice.between(32.0, 35.0), "wood")
     taken = [(x, y) for x, y, _ in plots] + poles + poplars + [(80.0, main_y + 26.0), (64.0, main_y + 26.0)]
-    for i, (x, y) in enumerate(_scatter(dice, 24, 16.0, taken, lambda x, y: abs(y - main_y) > 9 and abs(x - cross_x) > 9)):
+
+    def off_street(x: float, y: float) -> bool:
+        return abs(y - main_y) > 9.0 and abs(x - cross_x) > 9.0
+
+    for i, (x, y) in enumerate(_scatter(dice, 24, 16.0, taken, off_street)):
         yield _pole(f"tree_{i + 1:02d}", x, y, dice.between(0.15, 0.35), dice.between(6.0, 16.0), "wood")
 
 
 def forest() -> Iterator[Model]:
-    """Trunks in uneven density with two clearings and a track; about one in seven rises above the flight altitude."""
+    """Trunks in uneven density with two clearings and a track; one in six or seven rises above the flight altitude."""
     dice = Dice("forest")
 
     def grows(x: float, y: float) -> bool:
@@ -131,9 +135,10 @@ def forest() -> Iterator[Model]:
         return not (clearing or track or thin)
 
     for i, (x, y) in enumerate(_scatter(dice, 210, 10.0, [], grows)):
-        tall = dice.chance(0.15)
+        tall = dice.chance(0.18)
         height = dice.between(31.5, 34.0) if tall else dice.between(14.0, 28.5)
-        yield _pole(f"tree_{i + 1:03d}", x, y, 0.2 + 0.3 * (height - 14.0) / 20.0 * dice.between(0.7, 1.0), height, "wood")
+        radius = 0.2 + 0.3 * (height - 14.0) / 20.0 * dice.between(0.7, 1.0)
+        yield _pole(f"tree_{i + 1:03d}", x, y, radius, height, "wood")
 
 
 def collapsed_block() -> Iterator[Model]:
@@ -155,14 +160,16 @@ def collapsed_block() -> Iterator[Model]:
                 name = f"{bx + 1}{by + 1}{'abcd'[lot]}"
                 fate = dice.between(0.0, 1.0)
                 if (bx, by) in twins and lot < 2:
-                    yield _stump(f"tower_{name}", x, y, wide, deep, dice.between(34.0, 45.0), dice)
+                    tower = Part("tower", "concrete_shell", (wide, deep, dice.between(34.0, 45.0)))
+                    yield Model(f"tower_{name}", x, y, 0.0, (tower,))
                 elif fate < 0.30:
                     yield _stump(f"stump_{name}", x, y, wide, deep, _clear_of_flight(8.0 + 34.0 * fate / 0.30), dice)
                 elif fate < 0.55:
                     yield _pancake(f"slabs_{name}", x, y, wide, deep, dice)
                 elif fate < 0.85:
                     yield _heap(f"rubble_{name}", x, y, wide, deep, dice)
-    yield Model("crane", 25.0, 25.0, 0.4, (Part("mast", "metal", (1.8, 1.8, 45.0)), Part("foot", "concrete", (6.0, 6.0, 1.2))))
+    crane = (Part("mast", "metal", (1.8, 1.8, 45.0)), Part("foot", "concrete", (6.0, 6.0, 1.2)))
+    yield Model("crane", 25.0, 25.0, 0.4, crane)
     for i in range(24):
         along, line = dice.between(-145.0, 145.0), (round(dice.between(-2.5, 2.5)) * pitch)
         x, y = (along, line) if i % 2 else (line, along)
@@ -196,14 +203,16 @@ def _pole(name: str, x: float, y: float, radius: float, height: float, material:
 
 
 def _stump(name: str, x: float, y: float, wide: float, deep: float, height: float, dice: Dice) -> Model:
-    """What stands of a tower: a full-width lower part, and from two thirds up only a part of the plan."""
-    knee = height * dice.between(0.55, 0.75) if height < FLIGHT_ALTITUDE_M else height
-    parts = [Part("base", "concrete_shell", (wide, deep, knee))]
-    if knee < height:
-        share = dice.between(0.35, 0.7)
-        side = (-1.0, 1.0)[dice.chance(0.5)]
-        parts.append(Part("top", "concrete_shell", (share * wide, deep, height - knee), x=side * (1 - share) * wide / 2, base=knee))
-    return Model(name, x, y, 0.0, tuple(parts))
+    """What stands of a tower: a lower part filling most of its lot, and from two thirds up only a part of the plan."""
+    wide, deep = wide * dice.between(0.7, 0.95), deep * dice.between(0.7, 0.95)
+    knee = _clear_of_flight(height * dice.between(0.55, 0.75))
+    share = dice.between(0.35, 0.7)
+    side = -1.0 if dice.chance(0.5) else 1.0
+    parts = (
+        Part("base", "concrete_shell", (wide, deep, knee)),
+        Part("top", "concrete_shell", (share * wide, deep, height - knee), x=side * (1 - share) * wide / 2, base=knee),
+    )
+    return Model(name, x, y, dice.between(-0.1, 0.1), parts)
 
 
 def _pancake(name: str, x: float, y: float, wide: float, deep: float, dice: Dice) -> Model:
@@ -211,10 +220,10 @@ def _pancake(name: str, x: float, y: float, wide: float, deep: float, dice: Dice
     parts = []
     base = 0.0
     for k in range(3 if dice.chance(0.5) else 2):
-        scale = 0.92 - 0.14 * k
+        scale = 0.83 - 0.13 * k
         thick = dice.between(0.7, 1.6)
         yaw = dice.between(-0.12, 0.12) * (1 + k)
-        parts.append(Part(f"slab_{k + 1}", "concrete", (scale * wide * 0.9, scale * deep * 0.9, thick), base=base, yaw=yaw))
+        parts.append(Part(f"slab_{k + 1}", "concrete", (scale * wide, scale * deep, thick), base=base, yaw=yaw))
         base += thick
     return Model(name, x, y, 0.0, tuple(parts))
 
@@ -230,7 +239,7 @@ def _heap(name: str, x: float, y: float, wide: float, deep: float, dice: Dice) -
 
 
 def _clear_of_flight(height: float) -> float:
-    """Tops within a metre and a half of the flight altitude would test altitude noise, not avoidance: move them away."""
+    """A top within 1.5 m of the flight altitude would test altitude noise, not avoidance: such tops are raised."""
     return height if abs(height - FLIGHT_ALTITUDE_M) >= 1.5 else FLIGHT_ALTITUDE_M + 1.5
 
 
@@ -357,7 +366,7 @@ def _ground() -> Iterator[str]:
 
 
 def _spawns() -> Iterator[str]:
-    """One row along the south edge, from its middle outwards, so that the first N are always neighbours; facing north."""
+    """One row along the south edge, facing north, from its middle outwards: the first N are always neighbours."""
     for i in range(SPAWN_COUNT):
         side = 1 if i % 2 == 0 else -1
         x = side * SPAWN_SPACING_M * (i // 2 + 0.5)

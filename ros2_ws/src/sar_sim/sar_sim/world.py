@@ -20,6 +20,7 @@ from xml.parsers import expat
 
 import numpy as np
 from numpy.typing import NDArray
+
 from sar_core.errors import InputError
 from sar_core.geometry import ROW, box, cylinder, nearest
 
@@ -48,7 +49,7 @@ RADIO_MATERIALS = MappingProxyType(
     {
         "concrete": RadioMaterial(47.0, 0.0, "ITU-R P.2040-1 table 3, 1636 sigma/sqrt(eps): 0.066 S/m, 5.31"),
         "brick": RadioMaterial(32.1, 0.0, "ITU-R P.2040-1 table 3: 0.038 S/m, 3.75"),
-        "wood": RadioMaterial(13.9, 0.0, "ITU-R P.2040-1 table 3: 0.0120 S/m, 1.99 (dry timber; living trunks lose more)"),
+        "wood": RadioMaterial(13.9, 0.0, "ITU-R P.2040-1 table 3: 0.0120 S/m, 1.99; dry, a living trunk loses more"),
         "ground": RadioMaterial(64.3, 0.0, "ITU-R P.2040-1 table 3, medium dry ground: 0.146 S/m, 13.7"),
         "concrete_shell": RadioMaterial(0.0, 9.4, "0.20 m of concrete per wall"),
         "brick_shell": RadioMaterial(0.0, 7.7, "0.24 m of brick per wall"),
@@ -149,7 +150,7 @@ def parse_sdf(path: Path) -> tuple[Node, str]:
         stack[-1].text += text
 
     def forbid(*_: object) -> None:
-        raise InputError(f"{path}:{parser.CurrentLineNumber}: DOCTYPE and entity declarations are not allowed in a world")
+        raise InputError(f"{path}:{parser.CurrentLineNumber}: DOCTYPE and entities are not allowed in a world")
 
     parser.buffer_text = True
     parser.StartElementHandler = start
@@ -191,13 +192,14 @@ def read_pose(node: Node, report: Report) -> Pose | None:
     """An element's own <pose> as (x, y, z, yaw); absent or empty means identity."""
     poses = node.all("pose")
     if len(poses) > 1:
-        report(node, f"{len(poses)} <pose> elements, allowed is at most one")
+        report(node, f"<pose> appears {len(poses)} times, allowed is once")
         return None
     if not poses:
         return 0.0, 0.0, 0.0, 0.0
     pose = poses[0]
     if pose.attributes:
-        report(pose, f"attribute {next(iter(pose.attributes))!r} is not supported: poses are relative to the parent, in radians")
+        key = next(iter(pose.attributes))
+        report(pose, f"attribute {key!r} is not supported: a pose is relative to its parent, in metres and radians")
         return None
     values = numbers(pose.text, 6, pose, "pose", report) if pose.text.strip() else (0.0,) * 6
     if values is None:
@@ -223,12 +225,10 @@ def read_shape(owner: Node, report: Report) -> tuple[str, tuple[float, ...]] | N
         if normal is not None and normal != (0.0, 0.0, 1.0):
             report(shape, "only a horizontal plane (normal 0 0 1) is allowed")
         return None if normal is None else ("plane", ())
-    parts = [_values(shape, "size", 3, report)] if shape.tag == "box" else [
-        _values(shape, "radius", 1, report),
-        _values(shape, "length", 1, report),
-    ]
+    wanted = {"size": 3} if shape.tag == "box" else {"radius": 1, "length": 1}
+    parts = [_values(shape, tag, count, report) for tag, count in wanted.items()]
     sizes = tuple(v for part in parts if part is not None for v in part)
-    if None in parts:
+    if len(sizes) != sum(wanted.values()):
         return None
     if min(sizes) <= 0.0:
         report(shape, f"size {min(sizes):g} is not positive")
@@ -301,10 +301,11 @@ def _child(node: Node | None, tag: str, report: Report) -> Node | None:
     if node is None:
         return None
     found = node.all(tag)
-    if len(found) != 1:
-        report(node, f"{len(found)} <{tag}> elements, allowed is exactly one")
-        return None
-    return found[0]
+    if not found:
+        report(node, f"<{tag}> is missing")
+    elif len(found) > 1:
+        report(node, f"<{tag}> appears {len(found)} times, allowed is once")
+    return found[0] if len(found) == 1 else None
 
 
 def _values(node: Node | None, tag: str, count: int, report: Report) -> tuple[float, ...] | None:
@@ -421,18 +422,19 @@ def _check_layout(world: World, node: Node, spawn_nodes: list[Node], report: Rep
     """Can drones stand on the spawns, and does the fence enclose what they must reach?"""
     fence_node = node.all("sar:fence")[0]
     x_min, y_min, x_max, y_max = world.area
-    if not is_simple(world.fence):
+    simple = is_simple(world.fence)
+    if not simple:
         report(fence_node, "fence crosses or touches itself; allowed is a simple polygon")
     elif not encloses(world.fence, np.array([[x_min, y_min], [x_max, y_min], [x_max, y_max], [x_min, y_max]])):
         report(fence_node, "fence does not contain the whole search area")
     if not 0.0 < world.altitude_m < world.ceiling_m:
-        report(fence_node, f"mission altitude {world.altitude_m:g} m must lie between 0 and ceiling {world.ceiling_m:g} m")
+        report(fence_node, f"altitude_m {world.altitude_m:g} must lie between 0 and ceiling_m {world.ceiling_m:g}")
     if not spawn_nodes:
         report(node, "no <sar:spawn>; a world needs at least one")
     for i, (spawn, (x, y, z, _)) in enumerate(zip(spawn_nodes, world.spawns, strict=True)):
         if z != 0.0:
             report(spawn, f"spawn {i} stands at z = {z:g}, allowed is 0 (the ground)")
-        if not contains(world.fence, x, y):
+        if simple and not contains(world.fence, x, y):
             report(spawn, f"spawn {i} at ({x:g}, {y:g}) is outside the fence")
         gap, index = nearest(world.obstacles, x, y, z + SPAWN_CENTRE_M)
         if gap < SPAWN_CLEARANCE_M:
@@ -447,7 +449,8 @@ def _check_layout(world: World, node: Node, spawn_nodes: list[Node], report: Rep
 def contains(polygon: Floats, x: float, y: float) -> bool:
     """Is the point inside the polygon [V, 2] or on its edge?"""
     inside = False
-    for (ax, ay), (bx, by) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+    corners: list[tuple[float, float]] = [(float(px), float(py)) for px, py in polygon]
+    for (ax, ay), (bx, by) in zip(corners, corners[1:] + corners[:1], strict=True):
         cross = (bx - ax) * (y - ay) - (by - ay) * (x - ax)
         if cross == 0.0 and min(ax, bx) <= x <= max(ax, bx) and min(ay, by) <= y <= max(ay, by):
             return True
