@@ -72,9 +72,9 @@ def component(found: Distribution, ref: str) -> Json:
         "version": found.version,
         "purl": ref,
     }
-    if summary := found.metadata.get("Summary"):
+    if summary := field(found, "Summary"):
         entry["description"] = summary
-    if expression := found.metadata.get("License-Expression"):
+    if expression := field(found, "License-Expression"):
         entry["licenses"] = [{"expression": expression}]
     elif names := license_names(found):
         entry["licenses"] = [{"license": {"name": name}} for name in names]
@@ -86,8 +86,13 @@ def license_names(found: Distribution) -> list[str]:
     prefix = "License :: "
     classifiers = found.metadata.get_all("Classifier") or []
     names = [c.rpartition(" :: ")[2] for c in classifiers if c.startswith(prefix)]
-    field = found.metadata.get("License") or ""
-    return names or ([field] if field and "\n" not in field and len(field) <= 80 else [])
+    plain = field(found, "License")
+    return names or ([plain] if plain and "\n" not in plain and len(plain) <= 80 else [])
+
+
+def field(found: Distribution, key: str) -> str:
+    values = found.metadata.get_all(key)
+    return str(values[0]) if values else ""
 
 
 def main(arguments: list[str]) -> int:
