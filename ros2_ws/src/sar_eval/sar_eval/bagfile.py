@@ -152,7 +152,8 @@ class McapFile:
         summary, offsets = b"", b""
         for opcode, records in groups:
             group = _serialise(*records)
-            offsets += _serialise(SummaryOffset(opcode, start + len(summary), len(group)))
+            place = SummaryOffset(group_opcode=opcode, group_start=start + len(summary), group_length=len(group))
+            offsets += _serialise(place)
             summary += group
         footer = Footer(summary_start=start, summary_offset_start=start + len(summary), summary_crc=0)
         summary += offsets
