@@ -159,6 +159,17 @@ def test_collapsed_block_is_dense_with_narrow_gaps_at_flight_altitude(worlds: di
     assert covered > 0.2
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_readme_describes_the_files(name: str, worlds: dict[str, World]) -> None:
+    line = next(row for row in (WORLDS / "README.md").read_text().splitlines() if row.startswith(f"| `{name}.sdf`"))
+    bodies, above, tallest = (cell.strip() for cell in line.strip("|").split("|")[2:])
+    heights = tops(worlds[name])
+    assert int(bodies) == len(heights) and int(above) == np.sum(heights > 30.0)
+    assert tallest == (f"{heights.max():.1f}".removesuffix(".0") + " m" if len(heights) else "-")
+    houses = {n.split("/")[0] for n in worlds[name].obstacle_names if n.startswith("house_")}
+    assert not houses or f"{len(houses)} houses" in line
+
+
 numbers = st.floats(-50.0, 50.0, allow_nan=False)
 poses = st.tuples(numbers, numbers, numbers, st.floats(-7.0, 7.0, allow_nan=False))
 

@@ -322,7 +322,7 @@ VERSION = 'if [ "$2" = "--versions" ]; then echo 14.1.0; exit 0; fi\n'
     ("script", "expected"),
     [
         (VERSION + "echo Valid.", []),
-        (VERSION + "echo Valid.; echo 'Library error: libignition-tools-backward.so not found.' >&2", []),
+        (VERSION + "echo Valid.; echo 'Library error: libignition-tools-backward.so not found.' >&2; echo >&2", []),
         (VERSION + "echo Valid.; echo 'Error: unable to convert' >&2", ["Error: unable to convert"]),
         (VERSION + "printf '\\033[1;31mError [a.cc]\\033[0m bad\\n' >&2; exit 255", ["Error [a.cc] bad"]),
         (VERSION + "exit 3", ["exit code 3 without a message"]),
