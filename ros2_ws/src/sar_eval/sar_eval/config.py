@@ -1,0 +1,164 @@
+"""What to fly: the scenario as YAML and as a checked model, and one episode of it with everything resolved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from sar_core.errors import InputError
+from sar_core.streams import stream
+from sar_eval.resources import params_path, share_dir, world_path
+from sar_sim.airframe import Vehicle, describe_validation, load_vehicle
+from sar_sim.world import World, load_world
+from sar_swarm.patterns import PATTERNS
+
+Floats = NDArray[np.float64]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+EPISODE_SET = 1
+"""Version of the rules by which an episode index becomes wind and layout; a change of rules is a new number."""
+
+
+def _known_pattern(name: str) -> str:
+    if name not in PATTERNS:
+        raise ValueError(f"not a known pattern; allowed: {', '.join(PATTERNS)}")
+    return name
+
+
+class LinkConfig(BaseModel):
+    """The radio link between the drones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    loss: Share = 0.05
+    latency_s: Annotated[float, Field(ge=0, le=1)] = 0.05
+    jitter_s: Annotated[float, Field(ge=0, le=1)] = 0.05
+
+
+class Scenario(BaseModel):
+    """Everything a user may choose about a mission; see configs/scenarios/default.yaml for each key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] = "default"
+    world: str = "open_field"
+    vehicle: str = "x500"
+    drones: Annotated[int, Field(ge=1, le=64)] = 4
+    pattern: Annotated[str, AfterValidator(_known_pattern)] = PATTERNS[0]
+    altitude_m: Positive | None = None
+    speed_mps: Positive = 8.0
+    duration_s: Annotated[float, Field(gt=0, le=3600)] = 240.0
+    swath_m: Positive = 28.0
+    overlap: Annotated[float, Field(ge=0, le=0.9)] = 0.1
+    wind_mps: Nonnegative | None = None
+    thrust_variation: Annotated[float, Field(ge=0, le=0.3)] = 0.05
+    link: LinkConfig = LinkConfig()
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One flyable episode: the scenario, its index and seed, and the files it names, loaded and checked."""
+
+    scenario: Scenario
+    seed: int
+    index: int
+    tier: str
+    world: World
+    vehicle: Vehicle
+    altitude_m: float
+    wind_mps: Floats
+    spawns: Floats
+
+    @property
+    def episode_id(self) -> str:
+        s = self.scenario
+        return f"{self.world.name}-{s.pattern}-{s.drones}x-{self.tier}-s{self.seed:03d}-e{self.index:03d}"
+
+    def resolved(self) -> dict[str, Any]:
+        """The full configuration as plain data, nothing left to defaults or to files that may change."""
+        return {
+            **self.scenario.model_dump(mode="json"),
+            "altitude_m": self.altitude_m,
+            "wind_mps": [float(w) for w in self.wind_mps],
+            "seed": self.seed,
+            "episode": self.index,
+            "episode_set": EPISODE_SET,
+            "tier": self.tier,
+            "world_sha256": self.world.sha256,
+            "vehicle_sha256": self.vehicle.sha256,
+        }
+
+    @property
+    def config_sha256(self) -> str:
+        return hashlib.sha256(json.dumps(self.resolved(), sort_keys=True).encode()).hexdigest()
+
+
+def load_scenario(path: Path | None, overrides: dict[str, Any]) -> Scenario:
+    """A scenario from a YAML file (or the defaults) with command-line values on top."""
+    raw: Any = {}
+    source = path or Path("command line")
+    if path is not None:
+        try:
+            raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"{path}: no such scenario file") from None
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise InputError(f"{path}: cannot read the scenario ({' '.join(str(error).split())})") from error
+        if not isinstance(raw, dict):
+            raise InputError(f"{path}: a scenario is a mapping of keys to values, found {type(raw).__name__}")
+    try:
+        return Scenario.model_validate({**raw, **overrides})
+    except ValidationError as error:
+        raise InputError(describe_validation(source, error)) from error
+
+
+def vehicle_path(name: str) -> Path:
+    """The file of a vehicle given by name."""
+    folder = share_dir("configs") / "vehicles"
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
+        raise InputError(f"vehicle {name!r} is not known; allowed: {known}")
+    return path
+
+
+def load_named_vehicle(name: str, params: str | None = None) -> Vehicle:
+    return load_vehicle(vehicle_path(name), params_path(params or name))
+
+
+def episode_wind(speed_mps: float, index: int) -> Floats:
+    """Mean wind of an episode, ENU: given speed, direction by episode, the same for every seed and condition."""
+    angle = stream("wind", EPISODE_SET, index).uniform(-math.pi, math.pi)
+    return np.array([speed_mps * math.cos(angle), speed_mps * math.sin(angle), 0.0])
+
+
+def prepare(scenario: Scenario, seed: int, index: int, tier: str = "embedded") -> Episode:
+    """Load what the scenario names and refuse what cannot be flown, with the figure that forbids it."""
+    if seed < 0 or index < 0:
+        raise InputError(f"seed = {seed}, episode = {index}: both must be 0 or more")
+    world = load_world(world_path(scenario.world))
+    vehicle = load_named_vehicle(scenario.vehicle)
+    wind = scenario.wind_mps if scenario.wind_mps is not None else float(np.linalg.norm(world.wind_mps))
+    limit = vehicle.air_speed_max_mps
+    if scenario.speed_mps + wind > limit:
+        raise InputError(
+            f"speed_mps = {scenario.speed_mps:g} with wind_mps = {wind:g} needs {scenario.speed_mps + wind:g} m/s of "
+            f"air speed; {vehicle.name} reaches {limit:g} m/s: lower speed_mps or wind_mps"
+        )
+    altitude = scenario.altitude_m if scenario.altitude_m is not None else world.altitude_m
+    if altitude + 10.0 > world.ceiling_m:
+        raise InputError(f"altitude_m = {altitude:g} must stay 10 m below the ceiling of {world.name}, {world.ceiling_m:g}")
+    if scenario.drones > len(world.spawns):
+        raise InputError(f"drones = {scenario.drones}: {world.name} has {len(world.spawns)} spawn points")
+    chosen = world.spawns[: scenario.drones]
+    spawns = chosen[np.argsort(chosen[:, 0], kind="stable")]
+    return Episode(scenario, seed, index, tier, world, vehicle, altitude, episode_wind(wind, index), spawns)

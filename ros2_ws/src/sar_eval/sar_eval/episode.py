@@ -1,0 +1,371 @@
+"""One episode in one process: vehicles, link, controllers and referee in lockstep, as fast as the CPU goes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_core.errors import RunError
+from sar_core.frames import yaw_of
+from sar_eval.config import Episode
+from sar_eval.logbook import Logbook, Status
+from sar_eval.recorder import Recording
+from sar_sim.coverage import Coverage, CoverageConfig
+from sar_sim.fleet import Fleet, FleetState, stamp_ns, step_of_tick
+from sar_sim.link import Link
+from sar_sim.referee import Event, Referee, RefereeConfig
+from sar_swarm.controller import Command, Order, Phase, Pilot, Plan, Sense, start_pilot, step
+from sar_swarm.patterns import waypoints
+
+Floats = NDArray[np.float64]
+
+SCHEMA_VERSION = 1
+STANDING_S = 1.0
+TAKEOFF_LIMIT_S = 60.0
+RETURN_LIMIT_S = 240.0
+WARM_UP_S = 10.0
+COVERAGE_TIME_S = 240.0
+CURVE_STEP_S = 10.0
+GROUNDED = (Phase.IDLE, Phase.TAKEOFF, Phase.LAND, Phase.LANDED)
+
+_STATUS_PHASE = {Order.WAIT: 1, Order.TAKE_OFF: 1, Order.SEARCH: 2, Order.RETURN: 3}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a watcher sees while an episode flies."""
+
+    time_s: float
+    search_time_s: float
+    coverage: float
+    collisions: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """An episode's outcome: ``result`` is deterministic and compared, ``run`` tells of this host and is not."""
+
+    result: dict[str, Any]
+    run: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"schema_version": SCHEMA_VERSION, "result": self.result, "run": self.run}
+
+
+def make_plans(episode: Episode) -> list[Plan]:
+    """What each drone is told before the mission."""
+    s, w = episode.scenario, episode.world
+    return [
+        Plan(
+            index=i,
+            home=episode.spawns[i, :3],
+            waypoints=waypoints(s.pattern, w.area, s.drones, i, s.swath_m, s.overlap),
+            altitude_m=episode.altitude_m,
+            return_altitude_m=episode.altitude_m + 2.5 * (i % 3),
+            speed_mps=s.speed_mps,
+            obstacles=w.obstacles,
+        )
+        for i in range(s.drones)
+    ]
+
+
+class Flight:
+    """An episode under way. ``advance`` flies one tick; the parts it holds know only what they may."""
+
+    def __init__(self, episode: Episode, logbook: Logbook | None) -> None:
+        s, w = episode.scenario, episode.world
+        n = s.drones
+        self.episode = episode
+        self.logbook = logbook
+        self.fleet = Fleet(
+            episode.vehicle,
+            episode.spawns,
+            episode.seed,
+            episode.index,
+            episode.wind_mps,
+            w.obstacles,
+            s.thrust_variation,
+        )
+        self.fleet.warm_up(WARM_UP_S)
+        self.link = Link(n, episode.seed, episode.index, s.link.loss, s.link.latency_s, s.link.jitter_s)
+        frame = episode.vehicle.airframe
+        self.referee = Referee(
+            RefereeConfig(frame.hull_radius, frame.gear_height, w.fence, w.ceiling_m, w.obstacles), n
+        )
+        self.coverage = Coverage(CoverageConfig(w.area), n)
+        self.plans = make_plans(episode)
+        self.pilots: list[Pilot] = [start_pilot(float(yaw)) for yaw in episode.spawns[:, 3]]
+        self.commands: list[Command] = []
+        self.order = Order.WAIT
+        self.tick = 0
+        self.time_s = 0.0
+        self.search_begin_s = math.inf
+        self.return_begin_s = math.inf
+        self.search_end_s = math.inf
+        self.invalid_reason = ""
+        self.flown_m = np.zeros(n)
+        self.state: FleetState = self.fleet.snapshot()
+        if logbook is not None:
+            logbook.info(0)
+        self._decide()
+        self._log([])
+
+    @property
+    def search_time_s(self) -> float:
+        if not math.isfinite(self.search_begin_s):
+            return 0.0
+        return min(self.time_s, self.search_end_s) - self.search_begin_s
+
+    @property
+    def done(self) -> bool:
+        if self.invalid_reason:
+            return True
+        over = self.order is Order.RETURN and self.time_s - self.return_begin_s > RETURN_LIMIT_S
+        return over or all(p.phase is Phase.LANDED for p in self.pilots)
+
+    def advance(self) -> None:
+        """One tick: move, judge, talk, decide, record."""
+        first = self.fleet.step
+        self.tick += 1
+        steps = step_of_tick(self.tick) - first
+        track = self.fleet.tick(steps)
+        times = (first + np.arange(steps + 1)) * 0.004
+        self.time_s = float(times[-1])
+        grounded = np.array([p.phase in GROUNDED for p in self.pilots])
+        events = self.referee.observe(times, track, grounded)
+        if self.order is Order.SEARCH:
+            self.coverage.observe(times - self.search_begin_s, track)
+        self.flown_m += np.linalg.norm(np.diff(track, axis=0), axis=2).sum(axis=0)
+        self.state = self.fleet.snapshot()
+        self.link.exchange(self.time_s, self.state.est_position, self.state.est_velocity)
+        self._direct()
+        self._decide()
+        self._log(events)
+
+    def _senses(self) -> list[Sense]:
+        state = self.state
+        yaw = yaw_of(state.est_attitude)
+        return [
+            Sense(
+                self.time_s,
+                state.est_position[i],
+                state.est_velocity[i],
+                float(yaw[i]),
+                float(state.charge[i]),
+                bool(state.landed[i]),
+                self.link.others(i),
+            )
+            for i in range(len(self.plans))
+        ]
+
+    def _decide(self) -> None:
+        """Every controller takes its step on what its own drone knows."""
+        outcomes = [
+            step(plan, pilot, sense, self.order)
+            for plan, pilot, sense in zip(self.plans, self.pilots, self._senses(), strict=True)
+        ]
+        self.pilots = [pilot for pilot, _ in outcomes]
+        self.commands = [command for _, command in outcomes]
+        for i, command in enumerate(self.commands):
+            self.fleet.armed[i] = command.armed
+            self.fleet.command(i, command.position, command.velocity, _UNSET, command.yaw)
+
+    def _direct(self) -> None:
+        """The operator's part: orders follow from what the drones report."""
+        if self.order is Order.WAIT and self.time_s >= STANDING_S:
+            self.order = Order.TAKE_OFF
+        elif self.order is Order.TAKE_OFF:
+            if all(z > p.altitude_m - 1.0 for z, p in zip(self.state.est_position[:, 2], self.plans, strict=True)):
+                self.order = Order.SEARCH
+                self.search_begin_s = self.time_s
+            elif self.time_s > TAKEOFF_LIMIT_S:
+                self.invalid_reason = "takeoff_timeout"
+        elif self.order is Order.SEARCH:
+            flown = all(p.phase is Phase.HOLD for p in self.pilots)
+            if flown or self.search_time_s >= self.episode.scenario.duration_s:
+                self.order = Order.RETURN
+                self.search_end_s = self.return_begin_s = self.time_s
+
+    def _log(self, events: list[Event]) -> None:
+        book = self.logbook
+        if book is None:
+            return
+        stamp = stamp_ns(self.tick)
+        book.tick(stamp, self.state, self.commands)
+        for event in events:
+            book.event(stamp, event)
+        if self.tick % 10 == 0:
+            phases = [p.phase for p in self.pilots]
+            book.uav_status(stamp, phases, self.commands, self.state.charge, self.link.take_delivery())
+        if self.tick % 20 == 0:
+            self._log_second(stamp, _STATUS_PHASE[self.order])
+
+    def _log_second(self, stamp: int, phase: int) -> None:
+        book = self.logbook
+        assert book is not None
+        summary = self.referee.summary()
+        airborne = sum(not landed for landed in self.state.landed)
+        book.status(
+            stamp,
+            Status(
+                phase,
+                self.search_time_s,
+                self.coverage.fraction,
+                summary.collisions,
+                summary.near_misses,
+                airborne,
+                not self.invalid_reason,
+                self.invalid_reason,
+            ),
+        )
+        book.coverage(stamp, np.isfinite(self.coverage.first_scan_s), self.coverage.config.cell_m)
+        book.flush()
+
+    def finish(self) -> None:
+        """Close what is still open; the last status says how it ended."""
+        events = self.referee.finish(self.time_s)
+        if self.logbook is None:
+            return
+        stamp = stamp_ns(self.tick)
+        for event in events:
+            self.logbook.event(stamp, event)
+        if self.tick % 20 != 0:
+            self._log_second(stamp, 4)
+
+    def result(self) -> dict[str, Any]:
+        """The deterministic outcome, from the referee's truth alone."""
+        e, s = self.episode, self.episode.scenario
+        summary = self.referee.summary()
+        search = self.search_time_s
+        x_min, y_min, x_max, y_max = e.world.area
+        cover = self.coverage
+        heading = yaw_of(self.state.attitude)
+        return {
+            "episode_id": e.episode_id,
+            "tier": e.tier,
+            "profile": s.name,
+            "world": e.world.name,
+            "pattern": s.pattern,
+            "vehicle": e.vehicle.name,
+            "seed": e.seed,
+            "episode": e.index,
+            "config_sha256": e.config_sha256,
+            "num_drones": s.drones,
+            "area_w": x_max - x_min,
+            "area_h": y_max - y_min,
+            "victims": [],
+            "valid": not self.invalid_reason,
+            "invalid_reason": self.invalid_reason or None,
+            "flight_time_s": _round(self.time_s),
+            "search_time_s": _round(search),
+            "coverage_240s": _round(cover.coverage_at(COVERAGE_TIME_S)),
+            "coverage": _round(cover.fraction),
+            "coverage_curve": [
+                _round(cover.coverage_at(k * CURVE_STEP_S)) for k in range(int(search / CURVE_STEP_S) + 1)
+            ],
+            "time_to_95_s": _round(cover.time_to(0.95)),
+            "overlap_ratio": _round(cover.overlap_ratio),
+            "collisions": summary.collisions,
+            "collisions_by_kind": summary.collisions_by_kind,
+            "near_misses": summary.near_misses,
+            "geofence_breaches": summary.geofence_breaches,
+            "min_separation_m": _round(summary.min_separation_m),
+            "min_clearance_m": _round(summary.min_clearance_m),
+            "events": [_plain(event) for event in summary.events],
+            "landed": sum(p.phase is Phase.LANDED for p in self.pilots),
+            "path_m": _round(float(self.flown_m.sum())),
+            "detections": None,
+            "false_alarms": None,
+            "localization_error_m": None,
+            "gdop": None,
+            "time_to_first_detection_s": None,
+            "drones": [
+                {
+                    "id": i + 1,
+                    "x": _round(self.state.position[i, 0]),
+                    "y": _round(self.state.position[i, 1]),
+                    "z": _round(self.state.position[i, 2]),
+                    "vx": _round(self.state.velocity[i, 0]),
+                    "vy": _round(self.state.velocity[i, 1]),
+                    "vz": _round(self.state.velocity[i, 2]),
+                    "hdg": _round(float(heading[i])),
+                    "batt": _round(100.0 * self.state.charge[i]),
+                    "det": 0,
+                    "path_m": _round(self.flown_m[i]),
+                }
+                for i in range(s.drones)
+            ],
+        }
+
+
+_UNSET = np.full(3, np.nan)
+
+
+def _round(value: float | None) -> float | None:
+    """Nine digits after the point: far below any sensor, and free of float noise in print."""
+    return None if value is None else round(float(value), 9)
+
+
+def _plain(event: Event) -> dict[str, Any]:
+    fields = asdict(event)
+    fields.update(kind=event.kind.value, phase=event.phase.value, a=event.a + 1)
+    fields["b"] = event.b + 1 if event.kind.value in ("drone_drone", "near_miss") else event.b
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
+
+
+def fly_episode(
+    episode: Episode,
+    bag: Path | None,
+    watch: Callable[[Progress], None] | None = None,
+    stop: Callable[[], str | None] | None = None,
+) -> Record:
+    """Fly one episode to its end and return its record; with ``bag``, leave a verified bag there.
+
+    ``stop`` is asked once a simulated second; a reason ends the episode as INVALID with that reason and a good bag.
+    """
+    began = time.perf_counter()
+    logbook = Logbook(episode, bag) if bag is not None else None
+    recording: Recording | None = None
+    try:
+        flight = Flight(episode, logbook)
+        looped = time.perf_counter()
+        try:
+            while not flight.done:
+                flight.advance()
+                if flight.tick % 20 == 0:
+                    if stop is not None:
+                        flight.invalid_reason = flight.invalid_reason or stop() or ""
+                    if watch is not None:
+                        summary = flight.referee.summary()
+                        watch(
+                            Progress(flight.time_s, flight.search_time_s, flight.coverage.fraction, summary.collisions)
+                        )
+        except RunError as error:
+            if logbook is not None and "truth" not in str(error):
+                raise
+            flight.invalid_reason = "truth_not_finite"
+        flight.finish()
+        result = flight.result()
+        if logbook is not None:
+            recording = logbook.close()
+    except BaseException:
+        if logbook is not None:
+            logbook.abandon()
+        raise
+    ended = time.perf_counter()
+    run: dict[str, Any] = {
+        "rtf": round(flight.time_s / (ended - looped), 2),
+        "wall_s": round(ended - looped, 4),
+        "setup_s": round(looped - began, 4),
+        "bag": str(recording.path) if recording else None,
+        "bag_bytes": recording.size_bytes if recording else None,
+        "bag_messages": recording.messages if recording else None,
+    }
+    return Record(result, run)

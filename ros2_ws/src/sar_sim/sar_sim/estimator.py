@@ -1,0 +1,161 @@
+"""The error of a GPS-aided inertial estimate, so that the swarm sees an estimate and never the truth.
+
+PX4's EKF2 is, near steady flight, a linear filter whose gains follow from the noise it *assumes* (EKF2_* parameters
+and the accuracies the receiver reports) while its error is driven by the noise the sensors *have*. We carry that
+error itself: the estimate is truth plus error. Per horizontal axis the error is (position, velocity, tilt), vertical
+(position, velocity, accelerometer bias), heading one number. Gains are the steady state of the same Kalman filter.
+
+Left out: the delayed fusion horizon, magnetometer field states, horizontal accelerometer and gyro biases, and the
+barometer, whose bias EKF2 lets wander against GPS height fast enough (0.13 m per root second) to say little about height.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+GRAVITY = 9.80665
+IMU_DT = 0.004
+FILTER_DT = 0.012
+GPS_PERIOD = 0.125
+HEADING_PERIOD = 0.02
+
+# Columns of one vehicle's error row: estimate minus truth, NED.
+E_POS, E_VEL, E_ATT, E_BIAS_Z = 0, 3, 6, 9
+ERROR = 10
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """One standard deviation per sample of each sensor, SI units, body or NED axes."""
+
+    accel_mps2: tuple[float, float, float]
+    gyro_rps: tuple[float, float, float]
+    gps_position_m: tuple[float, float, float]
+    gps_velocity_mps: tuple[float, float, float]
+    heading_rad: float
+
+
+@dataclass(frozen=True)
+class AssumedNoise:
+    """What the filter believes: EKF2 parameters combined with the receiver's reported accuracies."""
+
+    accel_mps2: float
+    gyro_rps: float
+    accel_bias_mps3: float
+    gps_horizontal_m: float
+    gps_vertical_m: float
+    gps_velocity_mps: float
+    gps_vertical_velocity_mps: float
+    heading_rad: float
+
+
+class FilterGains(NamedTuple):
+    """Steady-state gains, one sequential scalar update per measurement."""
+
+    xy_from_pos: tuple[float, float, float]
+    xy_from_vel: tuple[float, float, float]
+    z_from_gps: tuple[float, float, float]
+    z_from_vel: tuple[float, float, float]
+    heading: float
+
+
+def _steady_gains(
+    transition: Floats, process: Floats, schedule: list[tuple[float, int, float]], horizon_s: float = 120.0
+) -> list[tuple[float, float, float]]:
+    """Iterate the covariance with periodic scalar measurements (period, state index, variance) until it settles.
+
+    Returns each measurement's last gain vector.
+    """
+    p = np.eye(3)
+    gains = [np.zeros(3) for _ in schedule]
+    due = [period for period, _, _ in schedule]
+    for step in range(int(horizon_s / FILTER_DT)):
+        p = transition @ p @ transition.T + process
+        t = (step + 1) * FILTER_DT
+        for k, (period, index, variance) in enumerate(schedule):
+            if t + 1e-9 >= due[k]:
+                due[k] += period
+                gain = p[:, index] / (p[index, index] + variance)
+                p = p - np.outer(gain, p[index, :])
+                gains[k] = gain
+    return [(float(k[0]), float(k[1]), float(k[2])) for k in gains]
+
+
+def design_filter(assumed: AssumedNoise) -> FilterGains:
+    """Steady-state Kalman gains for the noise the filter assumes."""
+    dt = FILTER_DT
+    q_acc = (assumed.accel_mps2 * dt) ** 2
+    q_gyro = (assumed.gyro_rps * dt) ** 2
+    horizontal = np.array([[1.0, dt, 0.0], [0.0, 1.0, GRAVITY * dt], [0.0, 0.0, 1.0]])
+    xy = _steady_gains(
+        horizontal,
+        np.diag([0.0, q_acc, q_gyro]),
+        [(GPS_PERIOD, 1, assumed.gps_velocity_mps**2), (GPS_PERIOD, 0, assumed.gps_horizontal_m**2)],
+    )
+    vertical = np.array([[1.0, dt, 0.0], [0.0, 1.0, -dt], [0.0, 0.0, 1.0]])
+    z = _steady_gains(
+        vertical,
+        np.diag([0.0, q_acc, (assumed.accel_bias_mps3 * dt) ** 2]),
+        [
+            (GPS_PERIOD, 1, assumed.gps_vertical_velocity_mps**2),
+            (GPS_PERIOD, 0, assumed.gps_vertical_m**2),
+        ],
+    )
+    # Scalar Riccati equation for heading: p^2 = q (p + r), with q per measurement.
+    q = q_gyro / FILTER_DT * HEADING_PERIOD
+    r = assumed.heading_rad**2
+    p = 0.5 * (q + np.sqrt(q * q + 4.0 * q * r))
+    return FilterGains(xy[1], xy[0], z[1], z[0], float(p / (p + r)))
+
+
+@njit(cache=True)
+def predict_error(
+    e: Floats, fx: float, fy: float, fz: float, accel_noise: Floats, gyro_noise: Floats, dt: float
+) -> None:
+    """Carry the error over one IMU sample; f is the specific force and both noises are in NED axes."""
+    ax = e[E_ATT + 1] * fz - e[E_ATT + 2] * fy + accel_noise[0]
+    ay = e[E_ATT + 2] * fx - e[E_ATT] * fz + accel_noise[1]
+    az = e[E_ATT] * fy - e[E_ATT + 1] * fx + accel_noise[2] - e[E_BIAS_Z]
+    e[E_POS] += e[E_VEL] * dt + 0.5 * ax * dt * dt
+    e[E_POS + 1] += e[E_VEL + 1] * dt + 0.5 * ay * dt * dt
+    e[E_POS + 2] += e[E_VEL + 2] * dt + 0.5 * az * dt * dt
+    e[E_VEL] += ax * dt
+    e[E_VEL + 1] += ay * dt
+    e[E_VEL + 2] += az * dt
+    for k in range(3):
+        e[E_ATT + k] += gyro_noise[k] * dt
+
+
+@njit(cache=True)
+def _update(e: Floats, p: int, v: int, t: int, sign: float, observed: int, noise: float, gain: Floats) -> None:
+    innovation = noise - e[observed]
+    e[p] += gain[0] * innovation
+    e[v] += gain[1] * innovation
+    e[t] += sign * gain[2] * innovation
+
+
+@njit(cache=True)
+def fuse_gps(e: Floats, gains: FilterGains, position_noise: Floats, velocity_noise: Floats) -> None:
+    """Velocity, then position, each as one scalar update per axis.
+
+    With specific force -g downwards, a tilt error about east accelerates the estimate south and one about north
+    accelerates it east, hence the signs.
+    """
+    _update(e, 0, 3, 7, -1.0, 3, velocity_noise[0], gains.xy_from_vel)
+    _update(e, 0, 3, 7, -1.0, 0, position_noise[0], gains.xy_from_pos)
+    _update(e, 1, 4, 6, 1.0, 4, velocity_noise[1], gains.xy_from_vel)
+    _update(e, 1, 4, 6, 1.0, 1, position_noise[1], gains.xy_from_pos)
+    _update(e, 2, 5, 9, 1.0, 5, velocity_noise[2], gains.z_from_vel)
+    _update(e, 2, 5, 9, 1.0, 2, position_noise[2], gains.z_from_gps)
+
+
+@njit(cache=True)
+def fuse_heading(e: Floats, gains: FilterGains, noise: float) -> None:
+    e[E_ATT + 2] += gains.heading * (noise - e[E_ATT + 2])

@@ -1,0 +1,192 @@
+"""The vehicles of one episode: their state, their noise streams, and the call that moves them by one swarm tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_core.frames import swap_attitude, swap_body, swap_world, swap_yaw
+from sar_core.geometry import no_obstacles
+from sar_core.streams import stream
+from sar_sim import autopilot as ap
+from sar_sim import estimator as est
+from sar_sim import vehicle as kernel
+from sar_sim.airframe import Vehicle
+from sar_sim.wind import GUST
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+STEPS_PER_SECOND = 250
+TICKS_PER_SECOND = 20
+STEP_NS = 4_000_000
+
+
+def step_of_tick(tick: int) -> int:
+    """The 4 ms step on which a 20 Hz tick falls: the first one not before it (0, 13, 25, 38, 50, ...)."""
+    return -(-tick * STEPS_PER_SECOND // TICKS_PER_SECOND)
+
+
+def stamp_ns(tick: int) -> int:
+    """Simulation time of a tick in nanoseconds."""
+    return step_of_tick(tick) * STEP_NS
+
+
+@dataclass(frozen=True)
+class FleetState:
+    """A snapshot over N vehicles, ENU/FLU, SI: truth and estimate apart."""
+
+    position: Floats
+    velocity: Floats
+    attitude: Floats
+    rates: Floats
+    est_position: Floats
+    est_velocity: Floats
+    est_attitude: Floats
+    charge: Floats
+    landed: Bools
+
+
+class Fleet:
+    """N equal vehicles in one compiled kernel.
+
+    Noise comes in one-second blocks from one stream per vehicle, so a vehicle's noise depends neither on how many
+    others fly nor on how the ticks are grouped.
+    """
+
+    def __init__(
+        self,
+        vehicle: Vehicle,
+        spawns: Floats,
+        seed: int,
+        episode: int,
+        wind_mps: Floats | None = None,
+        obstacles: Floats | None = None,
+        thrust_variation: float = 0.0,
+        in_air: bool = False,
+        with_noise: bool = True,
+    ) -> None:
+        """spawns [N, 4] = x, y, z, yaw in ENU; z is that of the feet unless in_air."""
+        n = len(spawns)
+        self.vehicle = vehicle
+        self.count = n
+        self.step = 0
+        self.armed: Bools = np.zeros(n, dtype=np.bool_) if not in_air else np.ones(n, dtype=np.bool_)
+        self._wind = swap_world(wind_mps) if wind_mps is not None else np.zeros(3)
+        self._obstacles = obstacles if obstacles is not None else no_obstacles()
+        self._body = np.zeros((n, kernel.BODY))
+        self._memory = np.zeros((n, ap.MEMORY))
+        self._error = np.zeros((n, est.ERROR))
+        self._gust = np.zeros((n, GUST))
+        self._charge = np.ones(n)
+        self._scale = np.ones((n, 4))
+        self._setpoints = np.full((n, ap.SETPOINT), np.nan)
+        self._streams = [stream("vehicle", seed, episode, i) for i in range(n)]
+        self._block = np.zeros((STEPS_PER_SECOND, n, kernel.NOISE))
+        self._gps_block = np.zeros((TICKS_PER_SECOND, n, kernel.GPS_NOISE))
+        self._noisy = with_noise
+        frame = vehicle.airframe
+        for i, (x, y, z, yaw) in enumerate(spawns):
+            yaw_ned = float(swap_yaw(yaw))
+            self._body[i, 0:3] = y, x, -z - (0.0 if in_air else frame.gear_height)
+            self._body[i, kernel.QUAT : kernel.QUAT + 4] = np.cos(yaw_ned / 2), 0.0, 0.0, np.sin(yaw_ned / 2)
+            ap.reset_memory(self._memory[i], vehicle.gains, in_air, yaw_ned)
+            if thrust_variation > 0.0:
+                draw = self._streams[i].standard_normal(4)
+                self._scale[i] = 1.0 + thrust_variation * np.clip(draw, -2.0, 2.0)
+            if in_air:
+                hover = frame.mass * kernel.GRAVITY / (4.0 * frame.thrust_max)
+                self._body[i, kernel.ROTOR : kernel.ROTOR + 4] = hover ** (1.0 / frame.thrust_exponent)
+
+    def command(self, index: int, position: Floats, velocity: Floats, acceleration: Floats, yaw: float) -> None:
+        """Set one vehicle's OFFBOARD setpoint, ENU; NaN means not commanded."""
+        row = self._setpoints[index]
+        row[0], row[1], row[2] = position[1], position[0], -position[2]
+        row[3], row[4], row[5] = velocity[1], velocity[0], -velocity[2]
+        row[6], row[7], row[8] = acceleration[1], acceleration[0], -acceleration[2]
+        row[9] = swap_yaw(yaw)
+
+    def command_ned(self, index: int, row: Floats) -> None:
+        """Set one vehicle's setpoint as PX4 takes it: position, velocity, acceleration, yaw, yaw rate in NED."""
+        self._setpoints[index] = row
+
+    def warm_up(self, seconds: float) -> None:
+        """Let estimator and controller settle as a real vehicle's do before anyone looks; the clock then starts at 0.
+
+        On the ground the vehicles stand; in the air they hold the setpoint they have.
+        """
+        for _ in range(int(seconds * STEPS_PER_SECOND)):
+            self.tick(1)
+        self.step = 0
+        self._charge[:] = 1.0
+
+    def place_estimate(self, index: int, position_ned: Floats) -> None:
+        """Shift one vehicle so that its estimate is at the given position."""
+        self._body[index, 0:3] = np.asarray(position_ned) - self._error[index, 0:3]
+
+    def state_ned(self, index: int) -> tuple[Floats, Floats, Floats]:
+        """One vehicle in PX4's frames: body row (truth), error row (estimate minus truth), estimated attitude."""
+        q_est = np.empty(4)
+        kernel.estimated_attitude(self._body[index, 6:10], self._error[index], q_est)
+        return self._body[index].copy(), self._error[index].copy(), q_est
+
+    def tick(self, steps: int) -> Floats:
+        """Advance by some steps of 4 ms; returns the true positions [steps + 1, N, 3] along the way, ENU."""
+        track = np.empty((steps + 1, self.count, 3))
+        self._advance(steps, track)
+        return track
+
+    def _advance(self, steps: int, track: Floats) -> None:
+        done = 0
+        while done < steps:
+            offset = self.step % STEPS_PER_SECOND
+            if offset == 0 and self._noisy:
+                for i, rng in enumerate(self._streams):
+                    self._block[:, i, :] = rng.standard_normal((STEPS_PER_SECOND, kernel.NOISE))
+                    self._gps_block[:, i, :] = rng.standard_normal((TICKS_PER_SECOND, kernel.GPS_NOISE))
+            part = min(steps - done, STEPS_PER_SECOND - offset, 13)
+            v = self.vehicle
+            kernel.advance(
+                self._body,
+                self._memory,
+                self._error,
+                self._gust,
+                self._charge,
+                self._scale,
+                self._setpoints,
+                self.armed,
+                self._block[offset : offset + part],
+                self._gps_block[min(offset * TICKS_PER_SECOND // STEPS_PER_SECOND, TICKS_PER_SECOND - 1)],
+                self._wind,
+                self._obstacles,
+                v.airframe,
+                v.gains,
+                v.mix,
+                v.unmix,
+                v.filter_gains,
+                v.noise,
+                self.step,
+                track[done : done + part + 1],
+            )
+            self.step += part
+            done += part
+
+    def snapshot(self) -> FleetState:
+        """Where everything is and where it believes itself to be, as fresh arrays."""
+        q_est = np.empty((self.count, 4))
+        for i in range(self.count):
+            kernel.estimated_attitude(self._body[i, kernel.QUAT : kernel.QUAT + 4], self._error[i], q_est[i])
+        pos, vel = self._body[:, 0:3], self._body[:, 3:6]
+        return FleetState(
+            position=swap_world(pos),
+            velocity=swap_world(vel),
+            attitude=swap_attitude(self._body[:, 6:10]),
+            rates=swap_body(self._body[:, 10:13]),
+            est_position=swap_world(pos + self._error[:, 0:3]),
+            est_velocity=swap_world(vel + self._error[:, 3:6]),
+            est_attitude=swap_attitude(q_est),
+            charge=self._charge.copy(),
+            landed=self._memory[:, ap.LANDED] > 0.0,
+        )

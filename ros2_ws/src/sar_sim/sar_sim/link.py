@@ -1,0 +1,103 @@
+"""The swarm's radio link: state broadcasts between drones, with loss, latency and jitter, and nothing else.
+
+Every drone broadcasts once per tick; each receiver hears or misses each packet by its own draw. What a drone knows
+of another is the newest packet delivered, so reordered packets never turn the clock back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sar_core.streams import stream
+
+Floats = NDArray[np.float64]
+
+STATE = 7
+"""Columns of one heard state: position 3, velocity 3, stamp in seconds (NaN: never heard)."""
+
+SLOTS = 64
+
+
+@njit(cache=True)
+def _exchange(
+    now: float,
+    slot: int,
+    outgoing: Floats,
+    draws: Floats,
+    loss: float,
+    latency: float,
+    jitter: float,
+    sent: Floats,
+    arrival: Floats,
+    known: Floats,
+    counts: NDArray[np.int64],
+) -> None:
+    n = outgoing.shape[0]
+    sent[slot] = outgoing
+    for i in range(n):
+        for j in range(n):
+            if i == j:
+                continue
+            counts[i, 0] += 1
+            if draws[i, j, 0] < loss:
+                arrival[slot, i, j] = np.inf
+            else:
+                counts[i, 1] += 1
+                arrival[slot, i, j] = now + latency + jitter * draws[i, j, 1]
+    for s in range(SLOTS):
+        for i in range(n):
+            for j in range(n):
+                if arrival[s, i, j] <= now:
+                    arrival[s, i, j] = np.inf
+                    if not (known[i, j, 6] >= sent[s, j, 6]):
+                        known[i, j] = sent[s, j]
+
+
+class Link:
+    """Carries each drone's own estimate to the others; ``known[i, j]`` is what drone i last heard of drone j."""
+
+    def __init__(
+        self, drones: int, seed: int, episode: int, loss: float, latency_s: float, jitter_s: float
+    ) -> None:
+        self._rng = stream("link", seed, episode)
+        self._loss, self._latency, self._jitter = loss, latency_s, jitter_s
+        self._sent = np.full((SLOTS, drones, STATE), np.nan)
+        self._arrival = np.full((SLOTS, drones, drones), np.inf)
+        self._ticks = 0
+        self.known = np.full((drones, drones, STATE), np.nan)
+        self._counts = np.zeros((drones, 2), dtype=np.int64)
+
+    def exchange(self, now_s: float, position: Floats, velocity: Floats) -> None:
+        """One tick: everyone broadcasts, then whatever is due arrives. Shapes [N, 3]."""
+        n = len(position)
+        outgoing = np.empty((n, STATE))
+        outgoing[:, 0:3], outgoing[:, 3:6], outgoing[:, 6] = position, velocity, now_s
+        draws = self._rng.random((n, n, 2))
+        _exchange(
+            now_s,
+            self._ticks % SLOTS,
+            outgoing,
+            draws,
+            self._loss,
+            self._latency,
+            self._jitter,
+            self._sent,
+            self._arrival,
+            self.known,
+            self._counts,
+        )
+        self._ticks += 1
+
+    def others(self, index: int) -> Floats:
+        """What one drone has heard of the others, rows [N - 1, STATE]."""
+        rows: Floats = np.delete(self.known[index], index, axis=0)
+        return rows
+
+    def take_delivery(self) -> Floats:
+        """Share of packets received per drone since the last call; NaN where none were sent."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share: Floats = self._counts[:, 1] / self._counts[:, 0]
+        self._counts[:] = 0
+        return share
