@@ -166,7 +166,7 @@ class Coverage:
         """
         _sweep(
             self._grid,
-            search_times_s,
+            np.ascontiguousarray(search_times_s),
             np.ascontiguousarray(positions),
             self._first,
             self._entered,

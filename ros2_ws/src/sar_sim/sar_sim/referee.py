@@ -150,7 +150,13 @@ class Referee:
         """
         if times_s[0] < self._time_s:
             raise RunError(f"truth runs backwards: a tick from {times_s[0]:.3f} s follows {self._time_s:.3f} s")
-        rows, count = judge(self._rules, self._book, times_s, np.ascontiguousarray(positions), ground_allowed)
+        rows, count = judge(
+            self._rules,
+            self._book,
+            np.ascontiguousarray(times_s),
+            np.ascontiguousarray(positions),
+            np.ascontiguousarray(ground_allowed),
+        )
         if count < 0:
             sample, drone = divmod(-1 - count, positions.shape[1])
             what = f"drone {drone} at {times_s[sample]:.3f} s is {positions[sample, drone].tolist()}"
