@@ -111,9 +111,20 @@ def test_checkout() -> None:
         assert resources.share_dir(name) == committed
 
 
+def fresh_source(target: Path) -> Path:
+    """A copy without earlier builds: setuptools would take files from their old lists and hide a missing one."""
+    stale = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "install", "log")
+    for name in ("ros2_ws", "worlds", "px4_params", "configs"):
+        shutil.copytree(ROOT / name, target / name, symlinks=True, ignore=stale)
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, target)
+    return target
+
+
 def test_wheel_built_from_the_sdist_in_a_clean_environment(tmp_path: Path) -> None:
+    source = fresh_source(tmp_path / "source")
     build = run(
-        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path / "dist"), str(ROOT)], tmp_path
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path / "dist"), str(source)], tmp_path
     )
     assert build.returncode == 0, build.stdout + build.stderr
     (wheel,) = (tmp_path / "dist").glob("*.whl")
@@ -194,8 +205,8 @@ def test_file_by_name_or_path(
     assert find(shared) == shared
 
     monkeypatch.chdir(tmp_path)
-    (tmp_path / name).mkdir()
-    assert find(name) == shared, "a folder that happens to have a world's name is not a world"
+    (tmp_path / name).touch()
+    assert find(name) == shared, "a file of that name without the suffix is something else"
     own = tmp_path / f"{name}{suffix}"
     own.write_text("mine")
     assert find(f"{name}{suffix}").read_text() == "mine"
