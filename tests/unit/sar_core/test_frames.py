@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from sar_core.frames import quat_multiply, swap_attitude, swap_body, swap_world, swap_yaw, wrap_pi, yaw_of
 from scipy.spatial.transform import Rotation
+
+from sar_core.frames import quat_multiply, swap_attitude, swap_body, swap_world, swap_yaw, wrap_pi, yaw_of
 
 Floats = NDArray[np.float64]
 

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
 from sar_core.geometry import (
     ROW,
     box,
@@ -20,7 +22,6 @@ from sar_core.geometry import (
     no_obstacles,
     segment_distance,
 )
-from scipy.spatial import cKDTree
 
 Floats = NDArray[np.float64]
 

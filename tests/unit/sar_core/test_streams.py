@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sar_core
 from hypothesis import given
 from hypothesis import strategies as st
+
+import sar_core
 from sar_core.streams import label_key, stream
 
 KEYS = st.lists(st.integers(0, 2**64 - 1), max_size=5).map(tuple)
