@@ -5,7 +5,10 @@ Vectors are arrays whose last axis is 3; quaternions are (w, x, y, z), body to w
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -66,3 +69,12 @@ def yaw_of(q: Floats) -> Floats:
     w, x, y, z = np.moveaxis(np.asarray(q, dtype=np.float64), -1, 0)
     yaw: Floats = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
     return yaw
+
+
+@njit(cache=True)
+def swap_attitude_into(q: Floats, out: Floats) -> None:
+    """:func:`swap_attitude` for one quaternion, compiled and without allocation."""
+    h = math.sqrt(0.5)
+    w, x, y, z = h * (q[0] + q[3]), h * (q[1] + q[2]), h * (q[1] - q[2]), h * (q[0] - q[3])
+    s = -1.0 if w < 0.0 else 1.0
+    out[0], out[1], out[2], out[3] = s * w, s * x, s * y, s * z

@@ -156,7 +156,9 @@ def prepare(scenario: Scenario, seed: int, index: int, tier: str = "embedded") -
         )
     altitude = scenario.altitude_m if scenario.altitude_m is not None else world.altitude_m
     if altitude + 10.0 > world.ceiling_m:
-        raise InputError(f"altitude_m = {altitude:g} must stay 10 m below the ceiling of {world.name}, {world.ceiling_m:g}")
+        raise InputError(
+            f"altitude_m = {altitude:g} must stay 10 m below the ceiling of {world.name}, {world.ceiling_m:g} m"
+        )
     if scenario.drones > len(world.spawns):
         raise InputError(f"drones = {scenario.drones}: {world.name} has {len(world.spawns)} spawn points")
     chosen = world.spawns[: scenario.drones]

@@ -18,7 +18,7 @@ from sar_eval.config import Episode
 from sar_eval.logbook import Logbook, Status
 from sar_eval.recorder import Recording
 from sar_sim.coverage import Coverage, CoverageConfig
-from sar_sim.fleet import Fleet, FleetState, stamp_ns, step_of_tick
+from sar_sim.fleet import Fleet, FleetState, add_path, stamp_ns, step_of_tick
 from sar_sim.link import Link
 from sar_sim.referee import Event, Referee, RefereeConfig
 from sar_swarm.controller import Command, Order, Phase, Pilot, Plan, Sense, start_pilot, step
@@ -142,7 +142,7 @@ class Flight:
         events = self.referee.observe(times, track, grounded)
         if self.order is Order.SEARCH:
             self.coverage.observe(times - self.search_begin_s, track)
-        self.flown_m += np.linalg.norm(np.diff(track, axis=0), axis=2).sum(axis=0)
+        add_path(track, self.flown_m)
         self.state = self.fleet.snapshot()
         self.link.exchange(self.time_s, self.state.est_position, self.state.est_velocity)
         self._direct()

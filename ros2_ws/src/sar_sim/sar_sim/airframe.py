@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -16,9 +17,10 @@ from sar_core.errors import InputError
 from sar_sim.autopilot import Gains
 from sar_sim.estimator import FilterGains, design_filter
 from sar_sim.parameters import assumed_noise, gains_from, mixer_from, read_parameters
-from sar_sim.vehicle import Airframe, Noise
+from sar_sim.vehicle import Airframe, Noise, as_record
 
 Floats = NDArray[np.float64]
+Records = NDArray[np.void]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Triple = tuple[Nonnegative, Nonnegative, Nonnegative]
@@ -77,6 +79,11 @@ class Vehicle:
     noise: Noise
     air_speed_max_mps: float
     sha256: str
+
+    @cached_property
+    def records(self) -> tuple[Records, Records, Records, Records]:
+        """Airframe, gains, filter gains and noise as the compiled kernel takes them."""
+        return as_record(self.airframe), as_record(self.gains), as_record(self.filter_gains), as_record(self.noise)
 
 
 def describe_validation(path: Path, error: ValidationError) -> str:

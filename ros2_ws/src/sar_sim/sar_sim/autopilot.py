@@ -18,12 +18,16 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 GRAVITY = 9.80665
+RATE_DT = 0.004
 POSITION_EVERY = 3
 """The position loop follows the estimator's output: every third 4 ms step (EKF2_PREDICT_US = 10 ms, rounded)."""
 
 
 class Gains(NamedTuple):
-    """The PX4 parameters the law reads, in SI units and radians; built by :mod:`sar_sim.parameters`."""
+    """The PX4 parameters the law reads, in SI units, radians and per-step filter constants.
+
+    Built by :mod:`sar_sim.parameters`.
+    """
 
     pos_p_xy: float
     pos_p_z: float
@@ -43,7 +47,7 @@ class Gains(NamedTuple):
     thr_max: float
     thr_xy_margin: float
     acc_decouple: float
-    vel_deriv_cutoff: float
+    vel_deriv_alpha: float
     takeoff_ramp_time: float
     spoolup_time: float
     use_hover_estimate: float
@@ -72,9 +76,11 @@ class Gains(NamedTuple):
     yaw_rate_i: float
     yaw_rate_d: float
     yaw_int_lim: float
-    yaw_torque_cutoff: float
-    gyro_cutoff: float
-    dgyro_cutoff: float
+    yaw_torque_alpha: float
+    gyro_b0: float
+    gyro_a1: float
+    gyro_a2: float
+    dgyro_alpha: float
 
 
 # Columns of one vehicle's memory row.
@@ -112,10 +118,11 @@ SETPOINT = 11
 
 TILT_SLEW = 0.2  # rad/s, how fast the tilt limit may change (PX4 mc_pos_control)
 ACC_VAR_INIT = 5.0  # (m/s2)^2, hover-thrust estimator
+ROLL, PITCH, YAW, THRUST = 0, 1, 2, 3  # columns of the mixer
 YAW_MARGIN = 0.15  # share of the motor range kept for yaw at full thrust (PX4 control allocator)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def reset_memory(m: Floats, g: Gains, in_air: bool, yaw: float) -> None:
     """A fresh autopilot: on the ground and disarmed, or already hovering."""
     m[:] = 0.0
@@ -133,7 +140,7 @@ def reset_memory(m: Floats, g: Gains, in_air: bool, yaw: float) -> None:
         m[THRUST_SP] = g.thr_hover
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def takeoff_velocity_limit(m: Floats, g: Gains, sp: Floats, z: float, armed: bool, dt: float) -> float:
     """Advance the take-off state and return the upward speed allowed, which ramps from far below zero."""
     start = -GRAVITY / max(g.vel_p_z, 0.01)
@@ -169,7 +176,7 @@ def takeoff_velocity_limit(m: Floats, g: Gains, sp: Floats, z: float, armed: boo
     return g.vel_max_up
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def constrain_xy(ax: float, ay: float, bx: float, by: float, limit: float) -> tuple[float, float]:
     """Sum of a (which has priority) and b, with b shortened so that the length stays within the limit."""
     sx = ax + bx
@@ -189,7 +196,7 @@ def constrain_xy(ax: float, ay: float, bx: float, by: float, limit: float) -> tu
     return ax + ux * s, ay + uy * s
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def update_hover_thrust(m: Floats, g: Gains, acc_up: float, thrust_up: float, vxy: float, vz: float, dt: float) -> None:
     """Scalar Kalman filter for the thrust that hovers, from measured vertical acceleration and applied thrust."""
     process = g.hover_noise * g.hover_noise * dt * dt
@@ -221,7 +228,7 @@ def update_hover_thrust(m: Floats, g: Gains, acc_up: float, thrust_up: float, vx
     m[HTE_VALID_S] = m[HTE_VALID_S] + dt if m[HTE + 1] < 0.001 else 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def use_hover_thrust(m: Floats, new: float) -> None:
     """Change the hover thrust without a jump in thrust: the integrator absorbs the difference."""
     old = m[HOVER]
@@ -230,7 +237,7 @@ def use_hover_thrust(m: Floats, new: float) -> None:
     m[VEL_INT + 2] += (acc - GRAVITY) * old / m[HOVER] + GRAVITY - acc
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def position_step(
     m: Floats, g: Gains, sp: Floats, pos: Floats, vel: Floats, acc_z: float, tilt_cos: float, armed: bool, dt: float
 ) -> None:
@@ -241,9 +248,8 @@ def position_step(
     if m[WARM] == 0.0:
         for k in range(3):
             m[VEL_PREV + k] = vel[k]
-    alpha = dt / (dt + 1.0 / (2.0 * math.pi * g.vel_deriv_cutoff)) if g.vel_deriv_cutoff > 0.0 else 1.0
     for k in range(3):
-        m[VEL_DOT + k] += alpha * ((vel[k] - m[VEL_PREV + k]) / dt - m[VEL_DOT + k])
+        m[VEL_DOT + k] += g.vel_deriv_alpha * ((vel[k] - m[VEL_PREV + k]) / dt - m[VEL_DOT + k])
         m[VEL_PREV + k] = vel[k]
 
     if m[TAKEOFF] == FLIGHT and m[LANDED] == 0.0 and armed:
@@ -268,87 +274,79 @@ def position_step(
         m[WARM] = 1.0
         return
 
-    # Position P, feed-forward added where commanded.
-    v_pos = np.zeros(3)
-    v_sp = np.empty(3)
-    for k in range(3):
-        gain = g.pos_p_z if k == 2 else g.pos_p_xy
-        p = (sp[SP_POS + k] - pos[k]) * gain
-        f = sp[SP_VEL + k]
-        if math.isfinite(p):
-            v_pos[k] = p
-            v_sp[k] = p + f if math.isfinite(f) else p
-        else:
-            v_sp[k] = f
-    if math.isfinite(v_sp[0]) and math.isfinite(v_sp[1]):
-        v_sp[0], v_sp[1] = constrain_xy(v_pos[0], v_pos[1], v_sp[0] - v_pos[0], v_sp[1] - v_pos[1], g.vel_max_xy)
-    if math.isfinite(v_sp[2]):
-        v_sp[2] = min(max(v_sp[2], -min(speed_up, g.vel_max_up)), g.vel_max_down)
-
-    # Velocity PID, acceleration feed-forward added where commanded.
-    m[VEL_INT + 2] = min(max(m[VEL_INT + 2], -GRAVITY), GRAVITY)
-    err = np.zeros(3)
-    acc = np.zeros(3)
-    for k in range(3):
-        p = g.vel_p_z if k == 2 else g.vel_p_xy
-        d = g.vel_d_z if k == 2 else g.vel_d_xy
-        f = sp[SP_ACC + k]
-        if k == 2 and m[TAKEOFF] == RAMP:
-            f = math.nan
-        if math.isfinite(v_sp[k]):
-            err[k] = v_sp[k] - vel[k]
-            acc[k] = err[k] * p + m[VEL_INT + k] - m[VEL_DOT + k] * d
-            if math.isfinite(f):
-                acc[k] += f
-        elif math.isfinite(f):
-            acc[k] = f
-    if not (math.isfinite(v_sp[0]) and math.isfinite(v_sp[1])):
+    # Position P with velocity feed-forward, then velocity PID with acceleration feed-forward.
+    px, vx = _velocity_setpoint(sp[SP_POS], pos[0], g.pos_p_xy, sp[SP_VEL])
+    py, vy = _velocity_setpoint(sp[SP_POS + 1], pos[1], g.pos_p_xy, sp[SP_VEL + 1])
+    _, vz = _velocity_setpoint(sp[SP_POS + 2], pos[2], g.pos_p_z, sp[SP_VEL + 2])
+    if math.isfinite(vx) and math.isfinite(vy):
+        vx, vy = constrain_xy(px, py, vx - px, vy - py, g.vel_max_xy)
+    else:
         m[VEL_INT] = 0.0
         m[VEL_INT + 1] = 0.0
-    m[ACC_SP_Z] = acc[2]
+    if math.isfinite(vz):
+        vz = min(max(vz, -min(speed_up, g.vel_max_up)), g.vel_max_down)
+    m[VEL_INT + 2] = min(max(m[VEL_INT + 2], -GRAVITY), GRAVITY)
+    ff_z = math.nan if m[TAKEOFF] == RAMP else sp[SP_ACC + 2]
+    err_x, acc_x = _acceleration_setpoint(m, 0, vx, vel[0], g.vel_p_xy, g.vel_d_xy, sp[SP_ACC])
+    err_y, acc_y = _acceleration_setpoint(m, 1, vy, vel[1], g.vel_p_xy, g.vel_d_xy, sp[SP_ACC + 1])
+    err_z, acc_z_sp = _acceleration_setpoint(m, 2, vz, vel[2], g.vel_p_z, g.vel_d_z, ff_z)
+    m[ACC_SP_Z] = acc_z_sp
 
     # Acceleration to thrust vector with a tilt limit.
     hover = m[HOVER]
-    z_force = -GRAVITY if g.acc_decouple > 0.0 else -GRAVITY + acc[2]
-    bx = -acc[0]
-    by = -acc[1]
-    bz = -z_force
-    n = math.sqrt(bx * bx + by * by + bz * bz)
-    bx, by, bz = bx / n, by / n, bz / n
-    angle = min(math.acos(min(max(bz, -1.0), 1.0)), m[TILT_LIM])
-    side = math.sqrt(bx * bx + by * by)
-    if side < 1e-4:
-        bx, by, side = 1.0, 0.0, 1.0
-    bx, by, bz = bx / side * math.sin(angle), by / side * math.sin(angle), math.cos(angle)
-    thrust_z = acc[2] * (hover / GRAVITY) - hover
-    collective = min(thrust_z / bz, -thr_min)
-    tx, ty, tz = bx * collective, by * collective, bz * collective
+    bz = GRAVITY if g.acc_decouple > 0.0 else GRAVITY - acc_z_sp
+    side = math.sqrt(acc_x * acc_x + acc_y * acc_y)
+    angle = min(math.atan2(side, bz), m[TILT_LIM])
+    bz = math.cos(angle)
+    slope = -math.sin(angle) / side if side > 1e-9 else 0.0
+    collective = min((acc_z_sp * (hover / GRAVITY) - hover) / bz, -thr_min)
+    tx, ty, tz = slope * acc_x * collective, slope * acc_y * collective, bz * collective
 
     # Saturation: vertical first, a margin kept for horizontal; anti-windup.
-    if (tz >= -thr_min and err[2] >= 0.0) or (tz <= -g.thr_max and err[2] <= 0.0):
-        err[2] = 0.0
+    if (tz >= -thr_min and err_z >= 0.0) or (tz <= -g.thr_max and err_z <= 0.0):
+        err_z = 0.0
     txy = math.sqrt(tx * tx + ty * ty)
     kept = min(txy, g.thr_xy_margin)
     tz = max(tz, -math.sqrt(g.thr_max * g.thr_max - kept * kept))
     left = math.sqrt(max(g.thr_max * g.thr_max - tz * tz, 0.0))
     if txy > left:
         tx, ty = tx / txy * left, ty / txy * left
-    px = tx * GRAVITY / hover
-    py = ty * GRAVITY / hover
-    if acc[0] * acc[0] + acc[1] * acc[1] > px * px + py * py:
+    made_x, made_y = tx * GRAVITY / hover, ty * GRAVITY / hover
+    if acc_x * acc_x + acc_y * acc_y > made_x * made_x + made_y * made_y:
         arw = 2.0 / g.vel_p_xy
-        err[0] -= arw * (acc[0] - px)
-        err[1] -= arw * (acc[1] - py)
-    m[VEL_INT] += err[0] * g.vel_i_xy * dt
-    m[VEL_INT + 1] += err[1] * g.vel_i_xy * dt
-    m[VEL_INT + 2] += err[2] * g.vel_i_z * dt
+        err_x -= arw * (acc_x - made_x)
+        err_y -= arw * (acc_y - made_y)
+    m[VEL_INT] += err_x * g.vel_i_xy * dt
+    m[VEL_INT + 1] += err_y * g.vel_i_xy * dt
+    m[VEL_INT + 2] += err_z * g.vel_i_z * dt
 
     m[THRUST_SP] = math.sqrt(tx * tx + ty * ty + tz * tz)
     attitude_from_thrust(m, -tx, -ty, -tz)
     m[WARM] = 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
+def _velocity_setpoint(pos_sp: float, pos: float, gain: float, feed_forward: float) -> tuple[float, float]:
+    """The part of the velocity setpoint that comes from position, and the whole; NaN where nothing is commanded."""
+    from_position = (pos_sp - pos) * gain
+    if not math.isfinite(from_position):
+        return 0.0, feed_forward
+    return from_position, from_position + feed_forward if math.isfinite(feed_forward) else from_position
+
+
+@njit(cache=True, error_model="numpy")
+def _acceleration_setpoint(
+    m: Floats, axis: int, vel_sp: float, vel: float, p: float, d: float, feed_forward: float
+) -> tuple[float, float]:
+    """Velocity error and acceleration setpoint of one axis; zero where nothing is commanded."""
+    extra = feed_forward if math.isfinite(feed_forward) else 0.0
+    if not math.isfinite(vel_sp):
+        return 0.0, extra
+    error = vel_sp - vel
+    return error, error * p + m[VEL_INT + axis] - m[VEL_DOT + axis] * d + extra
+
+
+@njit(cache=True, error_model="numpy")
 def attitude_from_thrust(m: Floats, zx: float, zy: float, zz: float) -> None:
     """Attitude setpoint whose body z axis is the given direction and whose nose points along the yaw setpoint."""
     n = math.sqrt(zx * zx + zy * zy + zz * zz)
@@ -377,7 +375,7 @@ def attitude_from_thrust(m: Floats, zx: float, zy: float, zz: float) -> None:
     m[Q_SP], m[Q_SP + 1], m[Q_SP + 2], m[Q_SP + 3] = w, qx, qy, qz
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _qmul(
     aw: float, ax: float, ay: float, az: float, bw: float, bx: float, by: float, bz: float
 ) -> tuple[float, float, float, float]:
@@ -389,7 +387,7 @@ def _qmul(
     )
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def attitude_step(m: Floats, g: Gains, q: Floats, yaw_rate: float) -> tuple[float, float, float]:
     """Body rate setpoint (rad/s) from the attitude estimate q; tilt has priority over yaw."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -410,8 +408,8 @@ def attitude_step(m: Floats, g: Gains, q: Floats, yaw_rate: float) -> tuple[floa
     if yw < 0.0:
         yw, yz = -yw, -yz
     weight = min(max(g.yaw_weight, 0.0), 1.0)
-    cw = math.cos(weight * math.acos(min(max(yw, -1.0), 1.0)))
-    cz = math.sin(weight * math.asin(min(max(yz, -1.0), 1.0)))
+    turn = weight * math.asin(min(max(yz, -1.0), 1.0))
+    cw, cz = math.cos(turn), math.sin(turn)
     tw, tx, ty, tz = _qmul(rw, rx, ry, rz, cw, 0.0, 0.0, cz)
     qw, qx, qy, qz = _qmul(w, -x, -y, -z, tw, tx, ty, tz)
     sign = 2.0 if qw >= 0.0 else -2.0
@@ -430,26 +428,20 @@ def attitude_step(m: Floats, g: Gains, q: Floats, yaw_rate: float) -> tuple[floa
     )
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def filter_gyro(m: Floats, g: Gains, gyro: Floats, dt: float) -> None:
     """Second-order low-pass of the rates and first-order low-pass of their derivative, as PX4 filters them."""
-    ohm = math.tan(math.pi * g.gyro_cutoff * dt)
-    c = 1.0 + 2.0 * math.cos(math.pi / 4.0) * ohm + ohm * ohm
-    b0 = ohm * ohm / c
-    a1 = 2.0 * (ohm * ohm - 1.0) / c
-    a2 = (1.0 - 2.0 * math.cos(math.pi / 4.0) * ohm + ohm * ohm) / c
-    alpha = dt / (dt + 1.0 / (2.0 * math.pi * g.dgyro_cutoff))
     for k in range(3):
         i = GYRO_Z1 + 2 * k
-        d0 = gyro[k] - m[i] * a1 - m[i + 1] * a2
-        out = b0 * (d0 + 2.0 * m[i] + m[i + 1])
+        d0 = gyro[k] - m[i] * g.gyro_a1 - m[i + 1] * g.gyro_a2
+        out = g.gyro_b0 * (d0 + 2.0 * m[i] + m[i + 1])
         m[i + 1] = m[i]
         m[i] = d0
-        m[DGYRO + k] += alpha * ((out - m[GYRO_LP + k]) / dt - m[DGYRO + k])
+        m[DGYRO + k] += g.dgyro_alpha * ((out - m[GYRO_LP + k]) / dt - m[DGYRO + k])
         m[GYRO_LP + k] = out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def rate_step(m: Floats, g: Gains, sr: float, sp_: float, sy: float, dt: float) -> tuple[float, float, float]:
     """Normalised torque from the rate error; the integrators hold while landed and stop at saturation."""
     er, ep, ey = sr - m[GYRO_LP], sp_ - m[GYRO_LP + 1], sy - m[GYRO_LP + 2]
@@ -460,12 +452,11 @@ def rate_step(m: Floats, g: Gains, sr: float, sp_: float, sy: float, dt: float) 
         _integrate_rate(m, 0, er, g.roll_rate_i, g.roll_int_lim, dt)
         _integrate_rate(m, 1, ep, g.pitch_rate_i, g.pitch_int_lim, dt)
         _integrate_rate(m, 2, ey, g.yaw_rate_i, g.yaw_int_lim, dt)
-    alpha = dt / (dt + 1.0 / (2.0 * math.pi * g.yaw_torque_cutoff)) if g.yaw_torque_cutoff > 0.0 else 1.0
-    m[YAW_TQ] += alpha * (ty - m[YAW_TQ])
+    m[YAW_TQ] += g.yaw_torque_alpha * (ty - m[YAW_TQ])
     return tr, tp, m[YAW_TQ]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _integrate_rate(m: Floats, k: int, error: float, gain: float, limit: float, dt: float) -> None:
     if m[SAT_HI + k] > 0.0:
         error = min(error, 0.0)
@@ -476,37 +467,43 @@ def _integrate_rate(m: Floats, k: int, error: float, gain: float, limit: float, 
     m[RATE_INT + k] = min(max(m[RATE_INT + k] + factor * gain * error * dt, -limit), limit)
 
 
-@njit(cache=True)
-def _desaturation(u: Floats, v: Floats, top: float) -> float:
+@njit(cache=True, error_model="numpy")
+def _desaturation(u: Floats, mix: Floats, axis: int, top: float) -> float:
     k_min = 0.0
     k_max = 0.0
     for i in range(4):
-        if abs(v[i]) < 0.2:
+        v = mix[i, axis]
+        if abs(v) < 0.2:
             continue
         if u[i] < 0.0:
-            k = -u[i] / v[i]
+            k = -u[i] / v
             k_min = min(k_min, k)
             k_max = max(k_max, k)
         if u[i] > top:
-            k = (top - u[i]) / v[i]
+            k = (top - u[i]) / v
             k_min = min(k_min, k)
             k_max = max(k_max, k)
     return k_min + k_max
 
 
-@njit(cache=True)
-def _desaturate(u: Floats, v: Floats, top: float, only_reduce_thrust: bool) -> None:
-    k = _desaturation(u, v, top)
-    if only_reduce_thrust and k < 0.0:
-        return
+@njit(cache=True, error_model="numpy")
+def _desaturate(u: Floats, mix: Floats, axis: int, top: float) -> bool:
+    """Shift the commands along one axis so that as few as possible exceed [0, top]; thrust is only ever reduced.
+
+    True if anything had to be shifted.
+    """
+    k = _desaturation(u, mix, axis, top)
+    if k == 0.0 or (axis == THRUST and k < 0.0):
+        return False
     for i in range(4):
-        u[i] += k * v[i]
-    k = 0.5 * _desaturation(u, v, top)
+        u[i] += k * mix[i, axis]
+    k = 0.5 * _desaturation(u, mix, axis, top)
     for i in range(4):
-        u[i] += k * v[i]
+        u[i] += k * mix[i, axis]
+    return True
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def allocate(
     m: Floats, mix: Floats, unmix: Floats, tr: float, tp: float, ty: float, thrust: float, u: Floats
 ) -> None:
@@ -515,16 +512,23 @@ def allocate(
     mix[4 motors, (roll, pitch, yaw, thrust_z)]; thrust_z is negative upwards as in PX4, so its column is negative.
     """
     for i in range(4):
-        u[i] = mix[i, 0] * tr + mix[i, 1] * tp - mix[i, 3] * thrust
-    _desaturate(u, mix[:, 3], 1.0, True)
-    _desaturate(u, mix[:, 0], 1.0, False)
-    _desaturate(u, mix[:, 1], 1.0, False)
+        u[i] = mix[i, ROLL] * tr + mix[i, PITCH] * tp - mix[i, THRUST] * thrust
+    short = _desaturate(u, mix, THRUST, 1.0)
+    short |= _desaturate(u, mix, ROLL, 1.0)
+    short |= _desaturate(u, mix, PITCH, 1.0)
     for i in range(4):
-        u[i] += mix[i, 2] * ty
-    _desaturate(u, mix[:, 2], 1.0 + YAW_MARGIN, False)
-    _desaturate(u, mix[:, 3], 1.0, True)
+        u[i] += mix[i, YAW] * ty
+    short |= _desaturate(u, mix, YAW, 1.0 + YAW_MARGIN)
+    short |= _desaturate(u, mix, THRUST, 1.0)
     for i in range(4):
+        short |= u[i] < 0.0 or u[i] > 1.0
         u[i] = min(max(u[i], 0.0), 1.0)
+    m[ALLOC_Z] = thrust
+    for k in range(3):
+        m[SAT_HI + k] = 0.0
+        m[SAT_LO + k] = 0.0
+    if not short:
+        return
     for k in range(3):
         got = unmix[k, 0] * u[0] + unmix[k, 1] * u[1] + unmix[k, 2] * u[2] + unmix[k, 3] * u[3]
         missing = (tr if k == 0 else tp if k == 1 else ty) - got
@@ -533,7 +537,7 @@ def allocate(
     m[ALLOC_Z] = -(unmix[3, 0] * u[0] + unmix[3, 1] * u[1] + unmix[3, 2] * u[2] + unmix[3, 3] * u[3])
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def detect_landing(m: Floats, touching: bool, vz: float, dt: float) -> None:
     """Landed after 0.9 s of ground contact with low thrust and no vertical motion (PX4's three stages in one)."""
     if m[TAKEOFF] == FLIGHT and touching and m[THRUST_SP] < 0.6 * m[HOVER] and abs(vz) < 0.25:

@@ -6,7 +6,7 @@ error itself: the estimate is truth plus error. Per horizontal axis the error is
 (position, velocity, accelerometer bias), heading one number. Gains are the steady state of the same Kalman filter.
 
 Left out: the delayed fusion horizon, magnetometer field states, horizontal accelerometer and gyro biases, and the
-barometer, whose bias EKF2 lets wander against GPS height fast enough (0.13 m per root second) to say little about height.
+barometer, whose bias EKF2 lets wander against GPS height (0.13 m per root second), so that it says little of height.
 """
 
 from __future__ import annotations
@@ -117,20 +117,31 @@ def design_filter(assumed: AssumedNoise) -> FilterGains:
 
 @njit(cache=True)
 def predict_error(
-    e: Floats, fx: float, fy: float, fz: float, accel_noise: Floats, gyro_noise: Floats, dt: float
+    e: Floats,
+    fx: float,
+    fy: float,
+    fz: float,
+    nax: float,
+    nay: float,
+    naz: float,
+    ngx: float,
+    ngy: float,
+    ngz: float,
+    dt: float,
 ) -> None:
-    """Carry the error over one IMU sample; f is the specific force and both noises are in NED axes."""
-    ax = e[E_ATT + 1] * fz - e[E_ATT + 2] * fy + accel_noise[0]
-    ay = e[E_ATT + 2] * fx - e[E_ATT] * fz + accel_noise[1]
-    az = e[E_ATT] * fy - e[E_ATT + 1] * fx + accel_noise[2] - e[E_BIAS_Z]
+    """Carry the error over one IMU sample: specific force f, accelerometer and gyro noise, all in NED axes."""
+    ax = e[E_ATT + 1] * fz - e[E_ATT + 2] * fy + nax
+    ay = e[E_ATT + 2] * fx - e[E_ATT] * fz + nay
+    az = e[E_ATT] * fy - e[E_ATT + 1] * fx + naz - e[E_BIAS_Z]
     e[E_POS] += e[E_VEL] * dt + 0.5 * ax * dt * dt
     e[E_POS + 1] += e[E_VEL + 1] * dt + 0.5 * ay * dt * dt
     e[E_POS + 2] += e[E_VEL + 2] * dt + 0.5 * az * dt * dt
     e[E_VEL] += ax * dt
     e[E_VEL + 1] += ay * dt
     e[E_VEL + 2] += az * dt
-    for k in range(3):
-        e[E_ATT + k] += gyro_noise[k] * dt
+    e[E_ATT] += ngx * dt
+    e[E_ATT + 1] += ngy * dt
+    e[E_ATT + 2] += ngz * dt
 
 
 @njit(cache=True)

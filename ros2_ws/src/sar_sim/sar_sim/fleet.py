@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from sar_core.frames import swap_attitude, swap_body, swap_world, swap_yaw
+from sar_core.frames import swap_attitude_into, swap_world, swap_yaw
 from sar_core.geometry import no_obstacles
 from sar_core.streams import stream
 from sar_sim import autopilot as ap
@@ -84,7 +86,7 @@ class Fleet:
         self._scale = np.ones((n, 4))
         self._setpoints = np.full((n, ap.SETPOINT), np.nan)
         self._streams = [stream("vehicle", seed, episode, i) for i in range(n)]
-        self._block = np.zeros((STEPS_PER_SECOND, n, kernel.NOISE))
+        self._block = np.zeros((n, STEPS_PER_SECOND, kernel.NOISE))
         self._gps_block = np.zeros((TICKS_PER_SECOND, n, kernel.GPS_NOISE))
         self._noisy = with_noise
         frame = vehicle.airframe
@@ -92,7 +94,7 @@ class Fleet:
             yaw_ned = float(swap_yaw(yaw))
             self._body[i, 0:3] = y, x, -z - (0.0 if in_air else frame.gear_height)
             self._body[i, kernel.QUAT : kernel.QUAT + 4] = np.cos(yaw_ned / 2), 0.0, 0.0, np.sin(yaw_ned / 2)
-            ap.reset_memory(self._memory[i], vehicle.gains, in_air, yaw_ned)
+            ap.reset_memory(self._memory[i], vehicle.records[1][0], in_air, yaw_ned)
             if thrust_variation > 0.0:
                 draw = self._streams[i].standard_normal(4)
                 self._scale[i] = 1.0 + thrust_variation * np.clip(draw, -2.0, 2.0)
@@ -106,7 +108,7 @@ class Fleet:
         row[0], row[1], row[2] = position[1], position[0], -position[2]
         row[3], row[4], row[5] = velocity[1], velocity[0], -velocity[2]
         row[6], row[7], row[8] = acceleration[1], acceleration[0], -acceleration[2]
-        row[9] = swap_yaw(yaw)
+        row[9] = math.pi / 2.0 - yaw
 
     def command_ned(self, index: int, row: Floats) -> None:
         """Set one vehicle's setpoint as PX4 takes it: position, velocity, acceleration, yaw, yaw rate in NED."""
@@ -117,8 +119,7 @@ class Fleet:
 
         On the ground the vehicles stand; in the air they hold the setpoint they have.
         """
-        for _ in range(int(seconds * STEPS_PER_SECOND)):
-            self.tick(1)
+        self.tick(int(seconds * STEPS_PER_SECOND))
         self.step = 0
         self._charge[:] = 1.0
 
@@ -129,25 +130,25 @@ class Fleet:
     def state_ned(self, index: int) -> tuple[Floats, Floats, Floats]:
         """One vehicle in PX4's frames: body row (truth), error row (estimate minus truth), estimated attitude."""
         q_est = np.empty(4)
-        kernel.estimated_attitude(self._body[index, 6:10], self._error[index], q_est)
+        kernel.estimated_attitude(self._body[index], self._error[index], q_est)
         return self._body[index].copy(), self._error[index].copy(), q_est
 
     def tick(self, steps: int) -> Floats:
         """Advance by some steps of 4 ms; returns the true positions [steps + 1, N, 3] along the way, ENU."""
-        track = np.empty((steps + 1, self.count, 3))
+        track = np.empty((self.count, steps + 1, 3))
         self._advance(steps, track)
-        return track
+        return track.transpose(1, 0, 2)
 
     def _advance(self, steps: int, track: Floats) -> None:
+        frame, gains, filter_gains, sensors = self.vehicle.records
         done = 0
         while done < steps:
             offset = self.step % STEPS_PER_SECOND
             if offset == 0 and self._noisy:
                 for i, rng in enumerate(self._streams):
-                    self._block[:, i, :] = rng.standard_normal((STEPS_PER_SECOND, kernel.NOISE))
+                    rng.standard_normal(out=self._block[i])
                     self._gps_block[:, i, :] = rng.standard_normal((TICKS_PER_SECOND, kernel.GPS_NOISE))
             part = min(steps - done, STEPS_PER_SECOND - offset, 13)
-            v = self.vehicle
             kernel.advance(
                 self._body,
                 self._memory,
@@ -157,36 +158,65 @@ class Fleet:
                 self._scale,
                 self._setpoints,
                 self.armed,
-                self._block[offset : offset + part],
+                self._block[:, offset : offset + part],
                 self._gps_block[min(offset * TICKS_PER_SECOND // STEPS_PER_SECOND, TICKS_PER_SECOND - 1)],
                 self._wind,
                 self._obstacles,
-                v.airframe,
-                v.gains,
-                v.mix,
-                v.unmix,
-                v.filter_gains,
-                v.noise,
+                frame,
+                gains,
+                self.vehicle.mix,
+                self.vehicle.unmix,
+                filter_gains,
+                sensors,
                 self.step,
-                track[done : done + part + 1],
+                track[:, done : done + part + 1],
             )
             self.step += part
             done += part
 
     def snapshot(self) -> FleetState:
         """Where everything is and where it believes itself to be, as fresh arrays."""
-        q_est = np.empty((self.count, 4))
-        for i in range(self.count):
-            kernel.estimated_attitude(self._body[i, kernel.QUAT : kernel.QUAT + 4], self._error[i], q_est[i])
-        pos, vel = self._body[:, 0:3], self._body[:, 3:6]
+        vectors = np.empty((5, self.count, 3))
+        attitudes = np.empty((2, self.count, 4))
+        _observe(self._body, self._error, vectors, attitudes)
         return FleetState(
-            position=swap_world(pos),
-            velocity=swap_world(vel),
-            attitude=swap_attitude(self._body[:, 6:10]),
-            rates=swap_body(self._body[:, 10:13]),
-            est_position=swap_world(pos + self._error[:, 0:3]),
-            est_velocity=swap_world(vel + self._error[:, 3:6]),
-            est_attitude=swap_attitude(q_est),
+            position=vectors[0],
+            velocity=vectors[1],
+            attitude=attitudes[0],
+            rates=vectors[2],
+            est_position=vectors[3],
+            est_velocity=vectors[4],
+            est_attitude=attitudes[1],
             charge=self._charge.copy(),
             landed=self._memory[:, ap.LANDED] > 0.0,
         )
+
+
+@njit(cache=True)
+def _observe(body: Floats, error: Floats, vectors: Floats, attitudes: Floats) -> None:
+    """Truth and estimate of all vehicles in ENU/FLU: vectors [5, N, 3], attitudes [2, N, 4]."""
+    q_est = np.empty(4)
+    for i in range(body.shape[0]):
+        b, e = body[i], error[i]
+        for k, (at, shift) in enumerate(((0, -1), (3, -1), (10, -2), (0, 0), (3, 3))):
+            x, y, z = b[at], b[at + 1], b[at + 2]
+            if shift >= 0:
+                x, y, z = x + e[shift], y + e[shift + 1], z + e[shift + 2]
+            if shift == -2:
+                vectors[k, i, 0], vectors[k, i, 1], vectors[k, i, 2] = x, -y, -z
+            else:
+                vectors[k, i, 0], vectors[k, i, 1], vectors[k, i, 2] = y, x, -z
+        swap_attitude_into(b[6:10], attitudes[0, i])
+        kernel.estimated_attitude(b, e, q_est)
+        swap_attitude_into(q_est, attitudes[1, i])
+
+
+@njit(cache=True)
+def add_path(track: Floats, flown: Floats) -> None:
+    """Add the length of each vehicle's way along track [K, N, 3] to flown [N]."""
+    for k in range(1, track.shape[0]):
+        for i in range(track.shape[1]):
+            dx = track[k, i, 0] - track[k - 1, i, 0]
+            dy = track[k, i, 1] - track[k - 1, i, 1]
+            dz = track[k, i, 2] - track[k - 1, i, 2]
+            flown[i] += math.sqrt(dx * dx + dy * dy + dz * dz)

@@ -91,8 +91,8 @@ class Link:
         self._ticks += 1
 
     def others(self, index: int) -> Floats:
-        """What one drone has heard of the others, rows [N - 1, STATE]."""
-        rows: Floats = np.delete(self.known[index], index, axis=0)
+        """What one drone has heard, rows [N, STATE]; rows of those never heard, itself included, are NaN."""
+        rows: Floats = self.known[index].copy()
         return rows
 
     def take_delivery(self) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.errors import InputError
-from sar_sim.autopilot import Gains
+from sar_sim.autopilot import POSITION_EVERY, RATE_DT, Gains
 from sar_sim.estimator import AssumedNoise
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,6 @@ _GAIN_NAMES: dict[str, str] = {
     "thr_max": "MPC_THR_MAX",
     "thr_xy_margin": "MPC_THR_XY_MARG",
     "acc_decouple": "MPC_ACC_DECOUPLE",
-    "vel_deriv_cutoff": "MPC_VELD_LP",
     "takeoff_ramp_time": "MPC_TKO_RAMP_T",
     "spoolup_time": "COM_SPOOLUP_TIME",
     "use_hover_estimate": "MPC_USE_HTE",
@@ -64,9 +63,6 @@ _GAIN_NAMES: dict[str, str] = {
     "yaw_rate_i": "MC_YAWRATE_I",
     "yaw_rate_d": "MC_YAWRATE_D",
     "yaw_int_lim": "MC_YR_INT_LIM",
-    "yaw_torque_cutoff": "MC_YAW_TQ_CUTOFF",
-    "gyro_cutoff": "IMU_GYRO_CUTOFF",
-    "dgyro_cutoff": "IMU_DGYRO_CUTOFF",
 }
 _IN_DEGREES = {"tilt_max_air", "tilt_max_land", "roll_rate_max", "pitch_rate_max", "yaw_rate_max"}
 # An overall gain per axis scales P, I and D (PX4's ideal form).
@@ -126,10 +122,37 @@ def gains_from(values: Parameters, source: str = "parameters") -> Gains:
         factor = _get(values, name, source)
         for term in "pid":
             fields[f"{axis}_{term}"] *= factor
-    for field in ("pos_p_xy", "vel_p_xy", "vel_p_z", "thr_hover", "gyro_cutoff", "dgyro_cutoff", "yaw_weight"):
+    for field in ("pos_p_xy", "vel_p_xy", "vel_p_z", "thr_hover", "yaw_weight"):
         if fields[field] <= 0.0:
             raise InputError(f"{source}: {_GAIN_NAMES[field]} = {fields[field]:g} must be greater than 0")
-    return Gains(**fields)
+    b0, a1, a2 = _second_order_low_pass(_get(values, "IMU_GYRO_CUTOFF", source), RATE_DT)
+    return Gains(
+        **fields,
+        vel_deriv_alpha=_first_order_low_pass(_get(values, "MPC_VELD_LP", source), POSITION_EVERY * RATE_DT),
+        yaw_torque_alpha=_first_order_low_pass(_get(values, "MC_YAW_TQ_CUTOFF", source), RATE_DT),
+        dgyro_alpha=_first_order_low_pass(_get(values, "IMU_DGYRO_CUTOFF", source), RATE_DT),
+        gyro_b0=b0,
+        gyro_a1=a1,
+        gyro_a2=a2,
+    )
+
+
+def _first_order_low_pass(cutoff_hz: float, dt: float) -> float:
+    """Weight of the new sample; a cut-off of 0 or less switches the filter off, as in PX4."""
+    return dt / (dt + 1.0 / (2.0 * math.pi * cutoff_hz)) if cutoff_hz > 0.0 else 1.0
+
+
+def _second_order_low_pass(cutoff_hz: float, dt: float) -> tuple[float, float, float]:
+    """Butterworth biquad (b0 = b2 = b1 / 2, a1, a2) by the bilinear transform; off when the cut-off is 0."""
+    if cutoff_hz <= 0.0:
+        return 1.0, 2.0, 1.0
+    warped = math.tan(math.pi * cutoff_hz * dt)
+    scale = 1.0 + math.sqrt(2.0) * warped + warped * warped
+    return (
+        warped * warped / scale,
+        2.0 * (warped * warped - 1.0) / scale,
+        (1.0 - math.sqrt(2.0) * warped + warped * warped) / scale,
+    )
 
 
 def mixer_from(values: Parameters, source: str = "parameters") -> tuple[Floats, Floats]:

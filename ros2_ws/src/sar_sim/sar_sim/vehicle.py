@@ -7,7 +7,7 @@ motors, then the body moves by a fourth-order Runge-Kutta step in which the moto
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,13 +18,16 @@ from sar_sim import autopilot as ap
 from sar_sim import estimator as est
 from sar_sim.autopilot import Gains
 from sar_sim.estimator import FilterGains
-from sar_sim.wind import gust_step
+from sar_sim.wind import GUST_LAW, gust_coefficients, gust_step
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Records = NDArray[np.void]
 
 STEP_S = 0.004
 GRAVITY = 9.80665
+LIVELY_MPS2 = 25.0
+"""No vehicle here accelerates faster; bounds how far one can get within a call."""
 
 # Columns of one body row.
 POS, VEL, QUAT, RATE, ROTOR = 0, 3, 6, 10, 13
@@ -58,6 +61,14 @@ class Airframe(NamedTuple):
     endurance: float  # s of hover on a full battery
 
 
+def as_record(values: tuple[Any, ...]) -> NDArray[np.void]:
+    """A named tuple as a one-element structured array: compiled code then takes it by reference."""
+    names = values._fields  # type: ignore[attr-defined]
+    shapes = [np.shape(value) for value in values]
+    dtype = np.dtype([(name, np.float64, shape) for name, shape in zip(names, shapes, strict=True)])
+    return np.array([tuple(values)], dtype=dtype)
+
+
 class Noise(NamedTuple):
     """Sensor noise as scalars for the kernel."""
 
@@ -68,30 +79,30 @@ class Noise(NamedTuple):
     heading: float
 
 
-@njit(cache=True)
-def _rotate(q: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Body to world."""
-    w, a, b, c = q[0], q[1], q[2], q[3]
+@njit(cache=True, error_model="numpy")
+def rotate(
+    w: float, a: float, b: float, c: float, x: float, y: float, z: float
+) -> tuple[float, float, float]:
+    """Turn a vector by a unit quaternion (w, a, b, c); with the vector part negated, turn it back."""
     tx = 2.0 * (b * z - c * y)
     ty = 2.0 * (c * x - a * z)
     tz = 2.0 * (a * y - b * x)
     return x + w * tx + b * tz - c * ty, y + w * ty + c * tx - a * tz, z + w * tz + a * ty - b * tx
 
 
-@njit(cache=True)
-def _unrotate(q: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """World to body."""
-    w, a, b, c = q[0], -q[1], -q[2], -q[3]
-    tx = 2.0 * (b * z - c * y)
-    ty = 2.0 * (c * x - a * z)
-    tz = 2.0 * (a * y - b * x)
-    return x + w * tx + b * tz - c * ty, y + w * ty + c * tx - a * tz, z + w * tz + a * ty - b * tx
+@njit(cache=True, error_model="numpy")
+def thrust_of(speed: float, f: Airframe) -> float:
+    """Nominal thrust (N) of one rotor at a share of full speed."""
+    if f.thrust_exponent == 2.0:
+        return f.thrust_max * speed * speed
+    if f.thrust_exponent == 1.0:
+        return f.thrust_max * speed
+    return float(f.thrust_max * speed**f.thrust_exponent)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def derivative(s: Floats, rotor: Floats, scale: Floats, wind: Floats, f: Airframe, out: Floats) -> None:
     """Time derivative of (pos, vel, quat, rate) for rotor speeds (share of full) and per-motor thrust scale."""
-    q = s[QUAT : QUAT + 4]
     thrust = 0.0
     tx = 0.0
     ty = 0.0
@@ -99,20 +110,22 @@ def derivative(s: Floats, rotor: Floats, scale: Floats, wind: Floats, f: Airfram
     spin = 0.0
     for i in range(4):
         speed = rotor[i]
-        t = f.thrust_max * scale[i] * (speed * speed if f.thrust_exponent == 2.0 else speed**f.thrust_exponent)
+        t = scale[i] * thrust_of(speed, f)
         thrust += t
         spin += speed
         tx -= f.rotor_y[i] * t
         ty += f.rotor_x[i] * t
         tz += (f.moment_ratio if i < 2 else -f.moment_ratio) * t
     ax, ay, az = s[VEL] - wind[0], s[VEL + 1] - wind[1], s[VEL + 2] - wind[2]
-    fx, fy, fz = _rotate(q, 0.0, 0.0, -thrust)
+    qw, qx, qy, qz = s[QUAT], s[QUAT + 1], s[QUAT + 2], s[QUAT + 3]
+    fx, fy, fz = rotate(qw, qx, qy, qz, 0.0, 0.0, -thrust)
     fx -= f.drag_linear * ax
     fy -= f.drag_linear * ay
     fz -= f.drag_linear * az
     if f.drag_rotor > 0.0:
-        bx, by, _ = _unrotate(q, ax, ay, az)
-        dx, dy, dz = _rotate(q, -f.drag_rotor * spin * bx, -f.drag_rotor * spin * by, 0.0)
+        bx, by, _ = rotate(qw, -qx, -qy, -qz, ax, ay, az)
+        drag = f.drag_rotor * spin
+        dx, dy, dz = rotate(qw, qx, qy, qz, -drag * bx, -drag * by, 0.0)
         fx += dx
         fy += dy
         fz += dz
@@ -123,46 +136,91 @@ def derivative(s: Floats, rotor: Floats, scale: Floats, wind: Floats, f: Airfram
     out[3] = fx / f.mass
     out[4] = fy / f.mass
     out[5] = fz / f.mass + GRAVITY
-    out[6] = 0.5 * (-q[1] * p - q[2] * r - q[3] * y)
-    out[7] = 0.5 * (q[0] * p + q[2] * y - q[3] * r)
-    out[8] = 0.5 * (q[0] * r - q[1] * y + q[3] * p)
-    out[9] = 0.5 * (q[0] * y + q[1] * r - q[2] * p)
+    out[6] = 0.5 * (-qx * p - qy * r - qz * y)
+    out[7] = 0.5 * (qw * p + qy * y - qz * r)
+    out[8] = 0.5 * (qw * r - qx * y + qz * p)
+    out[9] = 0.5 * (qw * y + qx * r - qy * p)
     out[10] = (tx - f.drag_angular * p - (f.inertia_z - f.inertia_y) * r * y) / f.inertia_x
     out[11] = (ty - f.drag_angular * r - (f.inertia_x - f.inertia_z) * p * y) / f.inertia_y
     out[12] = (tz - f.drag_angular * y - (f.inertia_y - f.inertia_x) * p * r) / f.inertia_z
 
 
-@njit(cache=True)
-def integrate(s: Floats, target: Floats, scale: Floats, wind: Floats, f: Airframe, work: Floats, dt: float) -> None:
-    """One Runge-Kutta step of one body row towards the rotor targets; work is scratch of shape [7, BODY]."""
-    half = work[5]
-    end = work[6]
+class Work(NamedTuple):
+    """Scratch of one kernel call, so that the inner loop allocates nothing."""
+
+    k1: Floats
+    k2: Floats
+    k3: Floats
+    k4: Floats
+    mid: Floats
+    half: Floats
+    end: Floats
+    command: Floats
+    target: Floats
+    attitude: Floats
+    position: Floats
+    velocity: Floats
+    gyro: Floats
+    air: Floats
+    noise_a: Floats
+    noise_g: Floats
+
+
+@njit(cache=True, error_model="numpy")
+def make_work() -> Work:
+    return Work(
+        np.zeros(13),
+        np.zeros(13),
+        np.zeros(13),
+        np.zeros(13),
+        np.zeros(13),
+        np.zeros(4),
+        np.zeros(4),
+        np.zeros(4),
+        np.zeros(4),
+        np.zeros(4),
+        np.zeros(3),
+        np.zeros(3),
+        np.zeros(3),
+        np.zeros(3),
+        np.zeros(3),
+        np.zeros(3),
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def integrate(s: Floats, rotor: Floats, scale: Floats, f: Airframe, decay: Floats, w: Work, dt: float) -> None:
+    """One Runge-Kutta step of one body row towards the rotor targets in the air given by ``w.target`` and ``w.air``.
+
+    rotor is the rotor part of the same row; decay [4] holds exp(-t / lag) for half and full step, up and down.
+    """
+    target, half, end, air = w.target, w.half, w.end, w.air
     for i in range(4):
-        tau = f.lag_up if target[i] > s[ROTOR + i] else f.lag_down
-        gap = s[ROTOR + i] - target[i]
-        half[i] = target[i] + gap * math.exp(-0.5 * dt / tau)
-        end[i] = target[i] + gap * math.exp(-dt / tau)
-    k1, k2, k3, k4, mid = work[0], work[1], work[2], work[3], work[4]
-    derivative(s, s[ROTOR : ROTOR + 4], scale, wind, f, k1)
+        gap = rotor[i] - target[i]
+        rising = gap < 0.0
+        half[i] = target[i] + gap * (decay[0] if rising else decay[2])
+        end[i] = target[i] + gap * (decay[1] if rising else decay[3])
+    k1, k2, k3, k4, mid = w.k1, w.k2, w.k3, w.k4, w.mid
+    derivative(s, rotor, scale, air, f, k1)
     for j in range(13):
         mid[j] = s[j] + 0.5 * dt * k1[j]
-    derivative(mid, half, scale, wind, f, k2)
+    derivative(mid, half, scale, air, f, k2)
     for j in range(13):
         mid[j] = s[j] + 0.5 * dt * k2[j]
-    derivative(mid, half, scale, wind, f, k3)
+    derivative(mid, half, scale, air, f, k3)
     for j in range(13):
         mid[j] = s[j] + dt * k3[j]
-    derivative(mid, end, scale, wind, f, k4)
+    derivative(mid, end, scale, air, f, k4)
     for j in range(13):
         s[j] += dt / 6.0 * (k1[j] + 2.0 * k2[j] + 2.0 * k3[j] + k4[j])
     for i in range(4):
-        s[ROTOR + i] = end[i]
-    n = math.sqrt(s[QUAT] ** 2 + s[QUAT + 1] ** 2 + s[QUAT + 2] ** 2 + s[QUAT + 3] ** 2)
+        rotor[i] = end[i]
+    n = 1.0 / math.sqrt(s[QUAT] ** 2 + s[QUAT + 1] ** 2 + s[QUAT + 2] ** 2 + s[QUAT + 3] ** 2)
     for j in range(4):
-        s[QUAT + j] /= n
+        s[QUAT + j] *= n
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def hold_on_ground(s: Floats, f: Airframe) -> bool:
     """Keep the feet above the ground plane z = 0; on it the vehicle stands still and level. True while touching."""
     depth = s[POS + 2] + f.gear_height
@@ -170,7 +228,7 @@ def hold_on_ground(s: Floats, f: Airframe) -> bool:
         return False
     thrust_up = 0.0
     for i in range(4):
-        thrust_up += f.thrust_max * s[ROTOR + i] ** f.thrust_exponent
+        thrust_up += thrust_of(s[ROTOR + i], f)
     if depth > 0.0:
         s[POS + 2] = -f.gear_height
     if s[VEL + 2] > 0.0 or thrust_up < f.mass * GRAVITY:
@@ -188,7 +246,7 @@ def hold_on_ground(s: Floats, f: Airframe) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def push_out(s: Floats, row: Floats, radius: float) -> None:
     """Contact with an obstacle: move the hull out along the surface normal and stop the motion into it."""
     d = distance_to(row, s[POS + 1], s[POS], -s[POS + 2])
@@ -206,7 +264,7 @@ def push_out(s: Floats, row: Floats, radius: float) -> None:
         s[VEL + 2] -= 1.2 * into * nz
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def part_vehicles(body: Floats, radius: float) -> None:
     """Hull contact between equal vehicles: share the overlap and exchange the approach speed inelastically."""
     n = body.shape[0]
@@ -238,18 +296,139 @@ def part_vehicles(body: Floats, radius: float) -> None:
             body[b, 5] -= dz * j
 
 
-@njit(cache=True)
-def estimated_attitude(q: Floats, e: Floats, out: Floats) -> None:
-    """Truth turned by the small world-frame attitude error."""
+@njit(cache=True, error_model="numpy")
+def estimated_attitude(s: Floats, e: Floats, out: Floats) -> None:
+    """A body row's attitude turned by the small world-frame attitude error."""
     a, b, c = 0.5 * e[est.E_ATT], 0.5 * e[est.E_ATT + 1], 0.5 * e[est.E_ATT + 2]
     n = 1.0 / math.sqrt(1.0 + a * a + b * b + c * c)
-    out[0] = (q[0] - a * q[1] - b * q[2] - c * q[3]) * n
-    out[1] = (q[1] + a * q[0] + b * q[3] - c * q[2]) * n
-    out[2] = (q[2] - a * q[3] + b * q[0] + c * q[1]) * n
-    out[3] = (q[3] + a * q[2] - b * q[1] + c * q[0]) * n
+    w, x, y, z = s[QUAT], s[QUAT + 1], s[QUAT + 2], s[QUAT + 3]
+    out[0] = (w - a * x - b * y - c * z) * n
+    out[1] = (x + a * w + b * z - c * y) * n
+    out[2] = (y - a * z + b * w + c * x) * n
+    out[3] = (z + a * y - b * x + c * w) * n
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
+def fly_one(
+    s: Floats,
+    rotor: Floats,
+    m: Floats,
+    e: Floats,
+    gust: Floats,
+    gust_law: Floats,
+    scale: Floats,
+    sp: Floats,
+    armed: bool,
+    charge: float,
+    noise: Floats,
+    gps_noise: Floats,
+    wind: Floats,
+    obstacles: Floats,
+    near: bool,
+    frame: Airframe,
+    gains: Gains,
+    mix: Floats,
+    unmix: Floats,
+    filter_gains: FilterGains,
+    sensor: Noise,
+    decay: Floats,
+    first_step: int,
+    track: Floats,
+    w: Work,
+) -> float:
+    """Fly one vehicle for noise.shape[0] steps; returns the charge left. Rows as in :func:`advance`."""
+    dt = STEP_S
+    gyro, q_est, air = w.gyro, w.attitude, w.air
+    mean_wind = math.sqrt(wind[0] * wind[0] + wind[1] * wind[1])
+    along_x = wind[0] / mean_wind if mean_wind > 0.0 else 1.0
+    along_y = wind[1] / mean_wind if mean_wind > 0.0 else 0.0
+    hover_power = 4.0 * (frame.mass * GRAVITY / 4.0) ** 1.5
+    quiet = 1.0 if armed else 0.1
+    for k in range(noise.shape[0]):
+        step = first_step + k
+        ms = step * 4
+        for j in range(3):
+            gyro[j] = s[RATE + j] + sensor.gyro[j] * noise[k, N_GYRO + j]
+        ap.filter_gyro(m, gains, gyro, dt)
+        estimated_attitude(s, e, q_est)
+        if step % ap.POSITION_EVERY == 0:
+            for j in range(3):
+                w.position[j] = s[POS + j] + e[est.E_POS + j]
+                w.velocity[j] = s[VEL + j] + e[est.E_VEL + j]
+            if math.isfinite(sp[ap.SP_YAW]):
+                m[ap.YAW_SP] = sp[ap.SP_YAW]
+            else:
+                m[ap.YAW_SP] = math.atan2(
+                    2.0 * (q_est[0] * q_est[3] + q_est[1] * q_est[2]), 1.0 - 2.0 * (q_est[2] ** 2 + q_est[3] ** 2)
+                )
+            tilt_cos = 1.0 - 2.0 * (q_est[1] ** 2 + q_est[2] ** 2)
+            touching = s[POS + 2] + frame.gear_height > -0.02
+            ap.detect_landing(m, touching, w.velocity[2], ap.POSITION_EVERY * dt)
+            acc_z = m[ap.VEL_DOT + 2]
+            ap.position_step(m, gains, sp, w.position, w.velocity, acc_z, tilt_cos, armed, ap.POSITION_EVERY * dt)
+        if armed and m[ap.TAKEOFF] >= ap.RAMP:
+            rr, rp, ry = ap.attitude_step(m, gains, q_est, sp[ap.SP_YAWRATE])
+            tr, tp, ty = ap.rate_step(m, gains, rr, rp, ry, dt)
+            ap.allocate(m, mix, unmix, tr, tp, ty, m[ap.THRUST_SP], w.command)
+        else:
+            for j in range(4):
+                w.command[j] = 0.0
+            for j in range(3):
+                m[ap.RATE_INT + j] = 0.0
+        power = 0.0
+        running = armed and charge > 0.0
+        for j in range(4):
+            w.target[j] = frame.rotor_idle + (1.0 - frame.rotor_idle) * w.command[j] if running else 0.0
+            thrust = thrust_of(rotor[j], frame)
+            power += thrust * math.sqrt(thrust)
+        charge = max(charge - power / hover_power * dt / frame.endurance, 0.0)
+
+        gu, gv, gw = gust_step(gust, gust_law, noise[k, N_GUST], noise[k, N_GUST + 1], noise[k, N_GUST + 2])
+        air[0] = wind[0] + gu * along_x - gv * along_y
+        air[1] = wind[1] + gu * along_y + gv * along_x
+        air[2] = wind[2] + gw
+        vx, vy, vz = s[VEL], s[VEL + 1], s[VEL + 2]
+        integrate(s, rotor, scale, frame, decay, w, dt)
+        hold_on_ground(s, frame)
+        if near:
+            for o in range(obstacles.shape[0]):
+                push_out(s, obstacles[o], frame.hull_radius)
+
+        fx, fy, fz = (s[VEL] - vx) / dt, (s[VEL + 1] - vy) / dt, (s[VEL + 2] - vz) / dt - GRAVITY
+        qw, qx, qy, qz = s[QUAT], s[QUAT + 1], s[QUAT + 2], s[QUAT + 3]
+        ax, ay, az = rotate(
+            qw,
+            qx,
+            qy,
+            qz,
+            quiet * sensor.accel[0] * noise[k, N_ACCEL],
+            quiet * sensor.accel[1] * noise[k, N_ACCEL + 1],
+            quiet * sensor.accel[2] * noise[k, N_ACCEL + 2],
+        )
+        gx, gy, gz = rotate(
+            qw,
+            qx,
+            qy,
+            qz,
+            quiet * sensor.gyro[0] * noise[k, N_GYRO],
+            quiet * sensor.gyro[1] * noise[k, N_GYRO + 1],
+            quiet * sensor.gyro[2] * noise[k, N_GYRO + 2],
+        )
+        est.predict_error(e, fx, fy, fz, ax, ay, az, gx, gy, gz, dt)
+        if ms // 125 != (ms + 4) // 125:
+            for j in range(3):
+                w.noise_a[j] = sensor.gps_pos[j] * gps_noise[j]
+                w.noise_g[j] = sensor.gps_vel[j] * gps_noise[3 + j]
+            est.fuse_gps(e, filter_gains, w.noise_a, w.noise_g)
+        if (step + 1) % 5 == 0:
+            est.fuse_heading(e, filter_gains, sensor.heading * noise[k, N_HEADING])
+        track[k + 1, 0] = s[1]
+        track[k + 1, 1] = s[0]
+        track[k + 1, 2] = -s[2]
+    return charge
+
+
+@njit(cache=True, error_model="numpy")
 def advance(
     body: Floats,
     memory: Floats,
@@ -263,140 +442,84 @@ def advance(
     gps_noise: Floats,
     wind: Floats,
     obstacles: Floats,
-    frame: Airframe,
-    gains: Gains,
+    frames: Records,
+    gain_sets: Records,
     mix: Floats,
     unmix: Floats,
-    filter_gains: FilterGains,
-    sensor: Noise,
+    filters: Records,
+    sensors: Records,
     first_step: int,
     track: Floats,
 ) -> None:
-    """Advance all vehicles by noise.shape[0] steps of 4 ms, in place.
+    """Advance all vehicles by noise.shape[1] steps of 4 ms, in place.
 
     Shapes: body [N, BODY], memory [N, MEMORY], error [N, ERROR], gust [N, GUST], charge [N] in 0..1,
-    scale [N, 4] thrust scale per motor, setpoints [N, SETPOINT] NED, armed [N], noise [K, N, NOISE] unit normals,
+    scale [N, 4] thrust scale per motor, setpoints [N, SETPOINT] NED, armed [N], noise [N, K, NOISE] unit normals,
     gps_noise [N, GPS_NOISE] for the one fix a call may contain, wind [3] NED mean, obstacles [M, 8] ENU,
-    track [K + 1, N, 3] receives true positions in ENU, the first row being the state on entry.
+    track [N, K + 1, 3] receives true positions in ENU, the first being the state on entry. The vehicle's constants
+    come as one-element records (:func:`as_record`) of Airframe, Gains, FilterGains and Noise.
     """
-    steps = noise.shape[0]
-    n = body.shape[0]
-    dt = STEP_S
-    work = np.zeros((7, BODY))
-    u = np.zeros(4)
-    target = np.zeros(4)
-    q_est = np.zeros(4)
-    pos = np.zeros(3)
-    vel = np.zeros(3)
-    gyro = np.zeros(3)
-    air = np.zeros(3)
-    noise_a = np.zeros(3)
-    noise_g = np.zeros(3)
-    mean_wind = math.sqrt(wind[0] * wind[0] + wind[1] * wind[1])
-    along_x = wind[0] / mean_wind if mean_wind > 0.0 else 1.0
-    along_y = wind[1] / mean_wind if mean_wind > 0.0 else 0.0
-    horizon = steps * dt
-    hover_power = 4.0 * (frame.mass * GRAVITY / 4.0) ** 1.5
-    close_pair = np.inf
-    near = np.full(n, -1)
+    frame, gains, filter_gains, sensor = frames[0], gain_sets[0], filters[0], sensors[0]
+    n, steps = noise.shape[0], noise.shape[1]
+    horizon = steps * STEP_S
+    decay = np.exp(
+        np.array([-0.5 / frame.lag_up, -1.0 / frame.lag_up, -0.5 / frame.lag_down, -1.0 / frame.lag_down]) * STEP_S
+    )
+    work = make_work()
+    law = np.zeros(GUST_LAW)
+    close_pair = False
+    near = np.zeros(n, dtype=np.bool_)
     for i in range(n):
-        track[0, i, 0] = body[i, 1]
-        track[0, i, 1] = body[i, 0]
-        track[0, i, 2] = -body[i, 2]
-        speed = math.sqrt(body[i, 3] ** 2 + body[i, 4] ** 2 + body[i, 5] ** 2)
-        reach = frame.hull_radius + (speed + 25.0 * horizon) * horizon
-        clearance, index = nearest(obstacles, body[i, 1], body[i, 0], -body[i, 2])
-        if clearance < reach:
-            near[i] = index
+        track[i, 0, 0] = body[i, 1]
+        track[i, 0, 1] = body[i, 0]
+        track[i, 0, 2] = -body[i, 2]
+        reach = frame.hull_radius + (_speed(body[i]) + LIVELY_MPS2 * horizon) * horizon
+        near[i] = nearest(obstacles, body[i, 1], body[i, 0], -body[i, 2])[0] < reach
         for j in range(i):
             dx = body[i, 0] - body[j, 0]
             dy = body[i, 1] - body[j, 1]
             dz = body[i, 2] - body[j, 2]
-            close_pair = min(close_pair, math.sqrt(dx * dx + dy * dy + dz * dz) - 2.0 * reach)
-
-    for k in range(steps):
-        step = first_step + k
-        ms = step * 4
-        gps_due = ms // 125 != (ms + 4) // 125
-        heading_due = (step + 1) % 5 == 0
+            together = 2.0 * reach + (_speed(body[j]) - _speed(body[i])) * horizon
+            close_pair = close_pair or dx * dx + dy * dy + dz * dz < together * together
+    block = 1 if close_pair else steps
+    for k in range(0, steps, block):
         for i in range(n):
-            s = body[i]
-            m = memory[i]
-            e = error[i]
-            sp = setpoints[i]
-            for j in range(3):
-                gyro[j] = s[RATE + j] + sensor.gyro[j] * noise[k, i, N_GYRO + j]
-            ap.filter_gyro(m, gains, gyro, dt)
-            estimated_attitude(s[QUAT : QUAT + 4], e, q_est)
-            if step % ap.POSITION_EVERY == 0:
-                for j in range(3):
-                    pos[j] = s[POS + j] + e[est.E_POS + j]
-                    vel[j] = s[VEL + j] + e[est.E_VEL + j]
-                if math.isfinite(sp[ap.SP_YAW]):
-                    m[ap.YAW_SP] = sp[ap.SP_YAW]
-                else:
-                    m[ap.YAW_SP] = math.atan2(
-                        2.0 * (q_est[0] * q_est[3] + q_est[1] * q_est[2]),
-                        1.0 - 2.0 * (q_est[2] ** 2 + q_est[3] ** 2),
-                    )
-                tilt_cos = 1.0 - 2.0 * (q_est[1] ** 2 + q_est[2] ** 2)
-                touching = s[POS + 2] + frame.gear_height > -0.02
-                ap.detect_landing(m, touching, vel[2], ap.POSITION_EVERY * dt)
-                ap.position_step(
-                    m, gains, sp, pos, vel, m[ap.VEL_DOT + 2], tilt_cos, armed[i], ap.POSITION_EVERY * dt
-                )
-            if armed[i] and m[ap.TAKEOFF] >= ap.RAMP:
-                rr, rp, ry = ap.attitude_step(m, gains, q_est, sp[ap.SP_YAWRATE])
-                tr, tp, ty = ap.rate_step(m, gains, rr, rp, ry, dt)
-                ap.allocate(m, mix, unmix, tr, tp, ty, m[ap.THRUST_SP], u)
-            else:
-                u[:] = 0.0
-                for j in range(3):
-                    m[ap.RATE_INT + j] = 0.0
-            power = 0.0
-            alive = charge[i] > 0.0
-            for j in range(4):
-                target[j] = frame.rotor_idle + (1.0 - frame.rotor_idle) * u[j] if armed[i] and alive else 0.0
-                power += (frame.thrust_max * s[ROTOR + j] ** frame.thrust_exponent) ** 1.5
-            charge[i] = max(charge[i] - power / hover_power * dt / frame.endurance, 0.0)
-
-            air[0] = s[VEL] - wind[0]
-            air[1] = s[VEL + 1] - wind[1]
-            speed = math.sqrt(air[0] ** 2 + air[1] ** 2 + s[VEL + 2] ** 2)
-            gu, gv, gw = gust_step(gust[i], -s[POS + 2], mean_wind, speed, noise[k, i, N_GUST : N_GUST + 3], dt)
-            air[0] = wind[0] + gu * along_x - gv * along_y
-            air[1] = wind[1] + gu * along_y + gv * along_x
-            air[2] = wind[2] + gw
-
-            vx, vy, vz = s[VEL], s[VEL + 1], s[VEL + 2]
-            integrate(s, target, scale[i], air, frame, work, dt)
-            hold_on_ground(s, frame)
-            if near[i] >= 0:
-                for o in range(obstacles.shape[0]):
-                    push_out(s, obstacles[o], frame.hull_radius)
-
-            fx, fy, fz = (s[VEL] - vx) / dt, (s[VEL + 1] - vy) / dt, (s[VEL + 2] - vz) / dt - GRAVITY
-            quiet = 1.0 if armed[i] else 0.1
-            na = noise[k, i, N_ACCEL : N_ACCEL + 3]
-            ng = noise[k, i, N_GYRO : N_GYRO + 3]
-            q = s[QUAT : QUAT + 4]
-            noise_a[0], noise_a[1], noise_a[2] = _rotate(
-                q, quiet * sensor.accel[0] * na[0], quiet * sensor.accel[1] * na[1], quiet * sensor.accel[2] * na[2]
+            gust_coefficients(body[i], wind, STEP_S, law)
+            charge[i] = fly_one(
+                body[i],
+                body[i, ROTOR:],
+                memory[i],
+                error[i],
+                gust[i],
+                law,
+                scale[i],
+                setpoints[i],
+                armed[i],
+                charge[i],
+                noise[i, k : k + block],
+                gps_noise[i],
+                wind,
+                obstacles,
+                near[i],
+                frame,
+                gains,
+                mix,
+                unmix,
+                filter_gains,
+                sensor,
+                decay,
+                first_step + k,
+                track[i, k:],
+                work,
             )
-            noise_g[0], noise_g[1], noise_g[2] = _rotate(
-                q, quiet * sensor.gyro[0] * ng[0], quiet * sensor.gyro[1] * ng[1], quiet * sensor.gyro[2] * ng[2]
-            )
-            est.predict_error(e, fx, fy, fz, noise_a, noise_g, dt)
-            if gps_due:
-                for j in range(3):
-                    noise_a[j] = sensor.gps_pos[j] * gps_noise[i, j]
-                    noise_g[j] = sensor.gps_vel[j] * gps_noise[i, 3 + j]
-                est.fuse_gps(e, filter_gains, noise_a, noise_g)
-            if heading_due:
-                est.fuse_heading(e, filter_gains, sensor.heading * noise[k, i, N_HEADING])
-        if close_pair < 0.0:
+        if close_pair:
             part_vehicles(body, frame.hull_radius)
-        for i in range(n):
-            track[k + 1, i, 0] = body[i, 1]
-            track[k + 1, i, 1] = body[i, 0]
-            track[k + 1, i, 2] = -body[i, 2]
+            for i in range(n):
+                track[i, k + 1, 0] = body[i, 1]
+                track[i, k + 1, 1] = body[i, 0]
+                track[i, k + 1, 2] = -body[i, 2]
+
+
+@njit(cache=True, error_model="numpy")
+def _speed(s: Floats) -> float:
+    return math.sqrt(s[VEL] * s[VEL] + s[VEL + 1] * s[VEL + 1] + s[VEL + 2] * s[VEL + 2])

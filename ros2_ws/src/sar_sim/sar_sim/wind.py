@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 GUST = 5
-"""Columns of one gust row: u, then (first-order state, output) for v and for w."""
+"""Columns of one gust row: u, then (first-order state, the same filtered again) for v and for w."""
+GUST_LAW = 6
 
 _FEET = 3.280839895
 
@@ -30,33 +31,39 @@ def dryden(height_m: float, wind_at_6m_mps: float) -> tuple[float, float, float,
 
 
 @njit(cache=True)
-def gust_step(
-    gust: Floats, height_m: float, wind_mps: float, airspeed_mps: float, noise: Floats, dt: float
-) -> tuple[float, float, float]:
-    """Advance one gust row with three unit normals; returns (along, across, down) in m/s."""
-    if wind_mps <= 0.0:
-        return 0.0, 0.0, 0.0
-    sigma_h, sigma_w, length_h, length_w = dryden(height_m, wind_mps)
-    speed = max(airspeed_mps, 1.0)
-    tau_h = length_h / speed
-    tau_w = length_w / speed
-    # A first-order process of unit variance, exact over the step.
-    a = math.exp(-dt / tau_h)
-    gust[0] = a * gust[0] + math.sqrt(1.0 - a * a) * noise[0]
-    across = _second_order(gust, 1, tau_h, noise[1], dt)
-    down = _second_order(gust, 3, tau_w, noise[2], dt)
-    return sigma_h * gust[0], sigma_h * across, sigma_w * down
+def gust_coefficients(body: Floats, wind: Floats, dt: float, law: Floats) -> None:
+    """The gust filters of one vehicle, held over one call: law [GUST_LAW] = decays, innovations and intensities.
+
+    They depend on height and air speed, which change little within a swarm tick.
+    """
+    mean = math.sqrt(wind[0] * wind[0] + wind[1] * wind[1])
+    sigma_h, sigma_w, length_h, length_w = dryden(-body[2], mean)
+    airspeed = math.sqrt((body[3] - wind[0]) ** 2 + (body[4] - wind[1]) ** 2 + body[5] ** 2)
+    speed = max(airspeed, 1.0)
+    law[0] = math.exp(-dt * speed / length_h)
+    law[1] = math.exp(-dt * speed / length_w)
+    law[2] = math.sqrt(1.0 - law[0] * law[0])
+    law[3] = math.sqrt(1.0 - law[1] * law[1])
+    law[4] = sigma_h
+    law[5] = sigma_w
 
 
 @njit(cache=True)
-def _second_order(gust: Floats, k: int, tau: float, noise: float, dt: float) -> float:
+def gust_step(gust: Floats, law: Floats, nu: float, nv: float, nw: float) -> tuple[float, float, float]:
+    """Advance one gust row with three unit normals; returns (along, across, down) in m/s."""
+    gust[0] = law[0] * gust[0] + law[2] * nu
+    across = _second_order(gust, 1, law[0], law[2], nv)
+    down = _second_order(gust, 3, law[1], law[3], nw)
+    return law[4] * gust[0], law[4] * across, law[5] * down
+
+
+@njit(cache=True)
+def _second_order(gust: Floats, k: int, decay: float, innovation: float, noise: float) -> float:
     """Unit-variance Dryden cross component sqrt(tau) (1 + sqrt(3) tau s) / (1 + tau s)^2 driven by white noise.
 
     Written as y = sqrt(3) x + (1 - sqrt(3)) z with x a first-order process and z the same once more filtered.
     """
-    a = math.exp(-dt / tau)
-    z_old = gust[k + 1]
-    x_old = gust[k]
-    gust[k] = a * x_old + math.sqrt(1.0 - a * a) * noise
-    gust[k + 1] = a * z_old + (1.0 - a) * 0.5 * (x_old + gust[k])
+    before = gust[k]
+    gust[k] = decay * before + innovation * noise
+    gust[k + 1] = decay * gust[k + 1] + (1.0 - decay) * 0.5 * (before + gust[k])
     return (math.sqrt(3.0) * gust[k] + (1.0 - math.sqrt(3.0)) * gust[k + 1]) / math.sqrt(2.0)

@@ -7,8 +7,9 @@ estimate, what the swarm link delivered, and the map given a priori. A drone cut
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,8 @@ class Plan:
     obstacles: Floats
     clearance_m: float = 3.0
     separation_m: float = 5.0
+    repulsion: float = 6.0
+    look_ahead_s: float = 2.5
     corner_speed_mps: float = 3.0
     accept_m: float = 3.0
     stuck_s: float = 15.0
@@ -61,8 +64,7 @@ class Plan:
     neighbour_timeout_s: float = 2.0
 
 
-@dataclass(frozen=True)
-class Sense:
+class Sense(NamedTuple):
     """What the drone knows now: its own estimate, and the others as last heard (rows of position, velocity, stamp)."""
 
     time_s: float
@@ -74,8 +76,7 @@ class Sense:
     others: Floats
 
 
-@dataclass(frozen=True)
-class Pilot:
+class Pilot(NamedTuple):
     """A controller's memory between ticks."""
 
     phase: Phase = Phase.IDLE
@@ -88,8 +89,7 @@ class Pilot:
     last_s: float = -1.0
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """An OFFBOARD setpoint, ENU; NaN means not commanded. ``armed`` asks for motors."""
 
     armed: bool
@@ -110,7 +110,7 @@ def step(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> tuple[Pilot, C
     """One tick of one drone."""
     pilot = _next_phase(plan, pilot, sense, order)
     dt = sense.time_s - pilot.last_s if pilot.last_s >= 0.0 else 0.0
-    pilot = replace(pilot, last_s=sense.time_s)
+    pilot = pilot._replace(last_s=sense.time_s)
     if pilot.phase in (Phase.IDLE, Phase.LANDED):
         return pilot, Command(False, _FREE, _FREE, pilot.yaw)
     if pilot.phase == Phase.TAKEOFF:
@@ -126,18 +126,18 @@ def step(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> tuple[Pilot, C
 def _next_phase(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> Pilot:
     phase = pilot.phase
     if phase == Phase.IDLE and order == Order.TAKE_OFF:
-        return replace(pilot, phase=Phase.TAKEOFF)
+        return pilot._replace(phase=Phase.TAKEOFF)
     airborne = phase in (Phase.TAKEOFF, Phase.SEARCH, Phase.HOLD)
     if airborne and order == Order.RETURN:
-        return _begin_leg(replace(pilot, phase=Phase.RETURN), sense, 0)
+        return _begin_leg(pilot._replace(phase=Phase.RETURN), sense, 0)
     if phase == Phase.TAKEOFF and order == Order.SEARCH:
-        return _begin_leg(replace(pilot, phase=Phase.SEARCH), sense, 0)
+        return _begin_leg(pilot._replace(phase=Phase.SEARCH), sense, 0)
     if phase == Phase.SEARCH and pilot.leg >= len(plan.waypoints):
-        return _begin_leg(replace(pilot, phase=Phase.HOLD), sense, pilot.leg)
+        return _begin_leg(pilot._replace(phase=Phase.HOLD), sense, pilot.leg)
     if phase == Phase.RETURN and _near(sense.position, plan.home, 1.5) and _slow(sense.velocity):
-        return replace(pilot, phase=Phase.LAND)
+        return pilot._replace(phase=Phase.LAND)
     if phase == Phase.LAND and sense.landed:
-        return replace(pilot, phase=Phase.LANDED)
+        return pilot._replace(phase=Phase.LANDED)
     return pilot
 
 
@@ -150,9 +150,7 @@ def _slow(velocity: Floats) -> bool:
 
 
 def _begin_leg(pilot: Pilot, sense: Sense, leg: int) -> Pilot:
-    return replace(
-        pilot,
-        leg=leg,
+    return pilot._replace(leg=leg,
         leg_start=(float(sense.position[0]), float(sense.position[1])),
         side=0.0,
         best_left_m=math.inf,
@@ -173,46 +171,33 @@ def _fly(plan: Plan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Comm
     goal, end_speed, altitude = _target(plan, pilot)
     left = math.hypot(goal[0] - sense.position[0], goal[1] - sense.position[1])
     if left < pilot.best_left_m - 0.5:
-        pilot = replace(pilot, best_left_m=left, progress_s=sense.time_s)
+        pilot = pilot._replace(best_left_m=left, progress_s=sense.time_s)
     stuck = sense.time_s - pilot.progress_s > plan.stuck_s
     if pilot.phase == Phase.SEARCH and (left < plan.accept_m or stuck):
-        next_pilot = replace(
-            pilot,
-            leg=pilot.leg + 1,
+        next_pilot = pilot._replace(leg=pilot.leg + 1,
             leg_start=(float(goal[0]), float(goal[1])) if not stuck else (sense.position[0], sense.position[1]),
             best_left_m=math.inf,
             progress_s=sense.time_s,
             side=0.0,
         )
         if next_pilot.leg >= len(plan.waypoints):
-            next_pilot = _begin_leg(replace(next_pilot, phase=Phase.HOLD), sense, next_pilot.leg)
+            next_pilot = _begin_leg(next_pilot._replace(phase=Phase.HOLD), sense, next_pilot.leg)
         pilot = next_pilot
         goal, end_speed, altitude = _target(plan, pilot)
     start = np.array(pilot.leg_start)
     vx, vy = follow_leg(sense.position, start, goal[:2], plan.speed_mps, end_speed)
-    vx, vy, side = steer(sense.position, vx, vy, plan.obstacles, plan.clearance_m, 2.5, pilot.side)
-    heard = _heard(plan, sense)
-    rx, ry, rz = repel(sense.position, heard, plan.separation_m, 6.0)
+    vx, vy, side = steer(sense.position, vx, vy, plan.obstacles, plan.clearance_m, plan.look_ahead_s, pilot.side)
+    rx, ry, rz = repel(
+        sense.position, sense.others, sense.time_s, plan.neighbour_timeout_s, plan.separation_m, plan.repulsion
+    )
     vx, vy = vx + rx, vy + ry
     speed = math.hypot(vx, vy)
     if speed > plan.speed_mps:
         vx, vy = vx / speed * plan.speed_mps, vy / speed * plan.speed_mps
     yaw = _turn(pilot.yaw, math.atan2(vy, vx) if speed > 1.0 else pilot.yaw, plan.turn_rate_rps * dt)
-    pilot = replace(pilot, side=side, yaw=yaw)
+    pilot = pilot._replace(side=side, yaw=yaw)
     climb = altitude + max(min(rz, 2.0), -2.0)
     return pilot, Command(True, np.array([math.nan, math.nan, climb]), np.array([vx, vy, math.nan]), yaw)
-
-
-def _heard(plan: Plan, sense: Sense) -> Floats:
-    """Where the others should be by now: last heard position carried forward, old news dropped. Shape [K, 3]."""
-    others = sense.others
-    age = sense.time_s - others[:, 6]
-    fresh = age < plan.neighbour_timeout_s
-    if not fresh.any():
-        return np.empty((0, 3))
-    rows = others[fresh]
-    heard: Floats = rows[:, 0:3] + rows[:, 3:6] * age[fresh, None]
-    return heard
 
 
 def _turn(yaw: float, wanted: float, limit: float) -> float:

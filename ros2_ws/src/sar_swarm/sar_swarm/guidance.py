@@ -104,15 +104,26 @@ def _push(pos: Floats, obstacles: Floats, clearance: float) -> tuple[float, floa
 
 
 @njit(cache=True)
-def repel(pos: Floats, others: Floats, radius: float, strength: float) -> tuple[float, float, float]:
-    """Sum of potential-field velocities away from the others' positions [K, 3] nearer than the radius."""
+def repel(
+    pos: Floats, others: Floats, time_s: float, timeout_s: float, radius: float, strength: float
+) -> tuple[float, float, float]:
+    """Sum of potential-field velocities away from the others nearer than the radius.
+
+    others [K, 7]: position, velocity and stamp as last heard (NaN: never). They are carried forward to now, and
+    dropped when the news is older than the time-out.
+    """
     rx = 0.0
     ry = 0.0
     rz = 0.0
     for k in range(others.shape[0]):
-        dx, dy, dz = pos[0] - others[k, 0], pos[1] - others[k, 1], pos[2] - others[k, 2]
+        age = time_s - others[k, 6]
+        if not age < timeout_s:
+            continue
+        dx = pos[0] - others[k, 0] - others[k, 3] * age
+        dy = pos[1] - others[k, 1] - others[k, 4] * age
+        dz = pos[2] - others[k, 2] - others[k, 5] * age
         d = math.sqrt(dx * dx + dy * dy + dz * dz)
-        if d >= radius or not math.isfinite(d):
+        if not d < radius:
             continue
         d = max(d, 0.3)
         push = strength * (radius - d) / (d * d)
