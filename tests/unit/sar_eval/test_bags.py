@@ -204,6 +204,29 @@ def test_a_hole_in_the_middle_costs_the_chunks_it_touches(bag, tmp_path):
             assert saved == bag.whole(lambda start, end, a=first, b=first + size: end <= a or start >= b), first
 
 
+def test_a_length_that_skips_a_chunk_does_not_hide_it(bag, tmp_path):
+    """The record before a chunk claims to reach to the record after it: each record alone looks possible."""
+    start, end, _ = bag.chunks[2]
+    before = max(at for at in bag.boundaries if at < start)
+    file = tmp_path / "skip.mcap"
+    file.write_bytes(bag.data[: before + 1] + struct.pack("<Q", end - before - 9) + bag.data[before + 9 :])
+    assert "damage" in codes(file)
+    assert saved_messages(file, tmp_path / "saved") == bag.whole(lambda start, end: True)
+
+
+def test_definitions_without_a_valid_checksum_are_not_believed(bag, tmp_path):
+    data = bytearray(bag.data)
+    start, end, _ = bag.chunks[0]
+    data[(start + end) // 2] ^= 1
+    file = tmp_path / "first.mcap"
+    file.write_bytes(data)
+    rest = bag.whole(lambda first, _: first != start)
+    assert saved_messages(file, tmp_path / "saved") == rest
+    data[data.rindex(b"float64 yaw_rate")] ^= 1
+    file.write_bytes(data)
+    assert saved_messages(file, tmp_path / "saved") == []
+
+
 def test_a_repaired_bag_is_a_good_bag_that_says_what_it_lost(bag, tmp_path):
     file = tmp_path / "cut.mcap"
     _, end, _ = bag.chunks[2]
@@ -366,6 +389,33 @@ def test_order_times_and_sequence_are_checked(tmp_path):
     assert {"stamps", "order", "two_times", "sequence", "clock", "unknown_channel"} <= codes(file)
     report = repair_bag(file, tmp_path / "saved")
     assert (report.recording.messages, report.lost_messages, report.complete) == (4, 1, False)
+
+
+def lie_about_a_chunk(out):
+    out.chunks[0].message_end_time += 1
+
+
+def lie_about_counts(out):
+    out._counts[7] += 1
+
+
+def lie_about_metadata(out):
+    out._metadata[0].name = "other"
+
+
+@pytest.mark.parametrize("lie", [lie_about_a_chunk, lie_about_counts, lie_about_metadata])
+def test_a_summary_has_to_tell_the_truth(tmp_path, lie):
+    file = tmp_path / "lie.mcap"
+    with open(file, "wb") as stream:
+        out = McapFile(stream.write, "test")
+        out.add_metadata("configuration", {})
+        out.add_channel(Channel(id=7, topic="/x", message_encoding="cdr", metadata={}, schema_id=0))
+        out.write_chunk([MESSAGE.pack(5, 22, 7, 0, 0, 0)], np.array([7], np.uint16), np.array([0], np.uint64))
+        lie(out)
+        out.finish()
+    report = check_bag(file)
+    assert "summary" in {finding.code for finding in report.findings}
+    assert not {"damage", "inconsistent", "no_summary"} & {finding.code for finding in report.findings}
 
 
 @pytest.mark.parametrize(
