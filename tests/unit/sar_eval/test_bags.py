@@ -26,10 +26,16 @@ from sar_eval.messages import Layout, blank, serialise, typestore
 from sar_eval.recorder import BagWriter, make_topic
 
 METADATA = {
-    "configuration": {"yaml": "drones: 2\n", "sha256": "ab" * 32},
-    "seeds": {"seed": "3", "episode": "1"},
-    "versions": {"sar_eval": "0.1.0"},
-    "world": {"name": "village", "sha256": "cd" * 32},
+    "sar_eval": {
+        "configuration": '{"drones": 2}',
+        "config_sha256": "ab" * 32,
+        "seed": "3",
+        "episode": "1",
+        "version": "0.1.0",
+        "world": "village",
+        "world_sha256": "cd" * 32,
+    },
+    "host": {"name": "testbed"},
 }
 SECONDS = 4
 TOPICS = {
@@ -150,7 +156,7 @@ def test_a_good_bag_has_no_findings(bag):
         assert report.findings == ()
         assert report.messages == sum(len(messages) for _, _, messages in bag.chunks)
         assert report.chunks == SECONDS
-        assert report.metadata["seeds"] == METADATA["seeds"]
+        assert report.metadata["sar_eval"] == METADATA["sar_eval"]
         assert (report.start_ns, report.end_ns) == (0, 3_952_000_000)
         assert not report.repaired
 
@@ -358,9 +364,10 @@ def test_a_missing_topic_is_named(tmp_path, topic):
 
 def test_missing_metadata_and_drones_are_named(tmp_path):
     skip = [name for name in TOPICS if name.startswith("/uav_1")]
-    report = check_bag(fly(tmp_path / "bag", skip=skip, metadata={"seeds": {"seed": "1"}}))
+    kept = {key: value for key, value in METADATA["sar_eval"].items() if key not in ("seed", "world")}
+    report = check_bag(fly(tmp_path / "bag", skip=skip, metadata={"sar_eval": kept}))
     assert {finding.code for finding in report.findings} == {"missing_metadata", "drones"}
-    assert "metadata record 'seeds' lacks episode" in {finding.text for finding in report.findings}
+    assert "metadata record 'sar_eval' lacks seed, world" in {finding.text for finding in report.findings}
 
 
 def test_a_gap_in_the_clock_is_named(tmp_path):

@@ -24,10 +24,7 @@ MAX_SEQUENCE_LENGTH = 1 << 24
 
 REPAIRED_RECORD = "repaired"
 REQUIRED_METADATA: Mapping[str, tuple[str, ...]] = {
-    "configuration": ("yaml", "sha256"),
-    "seeds": ("seed", "episode"),
-    "versions": ("sar_eval",),
-    "world": ("name", "sha256"),
+    "sar_eval": ("configuration", "config_sha256", "seed", "episode", "version", "world", "world_sha256"),
 }
 REQUIRED_TOPICS = (CLOCK, "/episode/info", "/episode/status", "/swarm/coverage", "/truth/state")
 EVENT_TOPICS = ("/events/collision",)
