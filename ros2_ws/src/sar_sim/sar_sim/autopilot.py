@@ -487,20 +487,21 @@ def _desaturation(u: Floats, mix: Floats, axis: int, top: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _desaturate(u: Floats, mix: Floats, axis: int, top: float) -> bool:
-    """Shift the commands along one axis so that as few as possible exceed [0, top]; thrust is only ever reduced.
+def _exceeds(u: Floats) -> bool:
+    return min(u[0], u[1], u[2], u[3]) < 0.0 or max(u[0], u[1], u[2], u[3]) > 1.0
 
-    True if anything had to be shifted.
-    """
+
+@njit(cache=True, error_model="numpy")
+def _desaturate(u: Floats, mix: Floats, axis: int, top: float) -> None:
+    """Shift the commands along one axis so that as few as possible exceed [0, top]; thrust is only ever reduced."""
     k = _desaturation(u, mix, axis, top)
-    if k == 0.0 or (axis == THRUST and k < 0.0):
-        return False
+    if axis == THRUST and k < 0.0:
+        return
     for i in range(4):
         u[i] += k * mix[i, axis]
     k = 0.5 * _desaturation(u, mix, axis, top)
     for i in range(4):
         u[i] += k * mix[i, axis]
-    return True
 
 
 @njit(cache=True, error_model="numpy")
@@ -513,16 +514,19 @@ def allocate(
     """
     for i in range(4):
         u[i] = mix[i, ROLL] * tr + mix[i, PITCH] * tp - mix[i, THRUST] * thrust
-    short = _desaturate(u, mix, THRUST, 1.0)
-    short |= _desaturate(u, mix, ROLL, 1.0)
-    short |= _desaturate(u, mix, PITCH, 1.0)
+    short = _exceeds(u)
+    if short:
+        _desaturate(u, mix, THRUST, 1.0)
+        _desaturate(u, mix, ROLL, 1.0)
+        _desaturate(u, mix, PITCH, 1.0)
     for i in range(4):
         u[i] += mix[i, YAW] * ty
-    short |= _desaturate(u, mix, YAW, 1.0 + YAW_MARGIN)
-    short |= _desaturate(u, mix, THRUST, 1.0)
-    for i in range(4):
-        short |= u[i] < 0.0 or u[i] > 1.0
-        u[i] = min(max(u[i], 0.0), 1.0)
+    if _exceeds(u):
+        short = True
+        _desaturate(u, mix, YAW, 1.0 + YAW_MARGIN)
+        _desaturate(u, mix, THRUST, 1.0)
+        for i in range(4):
+            u[i] = min(max(u[i], 0.0), 1.0)
     m[ALLOC_Z] = thrust
     for k in range(3):
         m[SAT_HI + k] = 0.0

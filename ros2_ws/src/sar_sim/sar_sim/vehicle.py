@@ -145,62 +145,34 @@ def derivative(s: Floats, rotor: Floats, scale: Floats, wind: Floats, f: Airfram
     out[12] = (tz - f.drag_angular * y - (f.inertia_y - f.inertia_x) * p * r) / f.inertia_z
 
 
-class Work(NamedTuple):
-    """Scratch of one kernel call, so that the inner loop allocates nothing."""
-
-    k1: Floats
-    k2: Floats
-    k3: Floats
-    k4: Floats
-    mid: Floats
-    half: Floats
-    end: Floats
-    command: Floats
-    target: Floats
-    attitude: Floats
-    position: Floats
-    velocity: Floats
-    gyro: Floats
-    air: Floats
-    noise_a: Floats
-    noise_g: Floats
-
-
 @njit(cache=True, error_model="numpy")
-def make_work() -> Work:
-    return Work(
-        np.zeros(13),
-        np.zeros(13),
-        np.zeros(13),
-        np.zeros(13),
-        np.zeros(13),
-        np.zeros(4),
-        np.zeros(4),
-        np.zeros(4),
-        np.zeros(4),
-        np.zeros(4),
-        np.zeros(3),
-        np.zeros(3),
-        np.zeros(3),
-        np.zeros(3),
-        np.zeros(3),
-        np.zeros(3),
-    )
+def integrate(
+    s: Floats,
+    rotor: Floats,
+    target: Floats,
+    scale: Floats,
+    air: Floats,
+    f: Airframe,
+    decay: Floats,
+    k1: Floats,
+    k2: Floats,
+    k3: Floats,
+    k4: Floats,
+    mid: Floats,
+    half: Floats,
+    end: Floats,
+    dt: float,
+) -> None:
+    """One Runge-Kutta step of one body row towards the rotor targets, in moving air.
 
-
-@njit(cache=True, error_model="numpy")
-def integrate(s: Floats, rotor: Floats, scale: Floats, f: Airframe, decay: Floats, w: Work, dt: float) -> None:
-    """One Runge-Kutta step of one body row towards the rotor targets in the air given by ``w.target`` and ``w.air``.
-
-    rotor is the rotor part of the same row; decay [4] holds exp(-t / lag) for half and full step, up and down.
+    rotor is the rotor part of the same row; decay [4] holds exp(-t / lag) for half and full step, up and down; the
+    arrays from k1 on are scratch.
     """
-    target, half, end, air = w.target, w.half, w.end, w.air
     for i in range(4):
         gap = rotor[i] - target[i]
         rising = gap < 0.0
         half[i] = target[i] + gap * (decay[0] if rising else decay[2])
         end[i] = target[i] + gap * (decay[1] if rising else decay[3])
-    k1, k2, k3, k4, mid = w.k1, w.k2, w.k3, w.k4, w.mid
     derivative(s, rotor, scale, air, f, k1)
     for j in range(13):
         mid[j] = s[j] + 0.5 * dt * k1[j]
@@ -334,11 +306,13 @@ def fly_one(
     decay: Floats,
     first_step: int,
     track: Floats,
-    w: Work,
+    work: Floats,
 ) -> float:
     """Fly one vehicle for noise.shape[0] steps; returns the charge left. Rows as in :func:`advance`."""
     dt = STEP_S
-    gyro, q_est, air = w.gyro, w.attitude, w.air
+    k1, k2, k3, k4, mid = work[0], work[1], work[2], work[3], work[4]
+    half, end, command, target, q_est = work[5], work[6], work[7], work[8], work[9]
+    position, velocity, gyro, air, noise_a, noise_g = work[10], work[11], work[12], work[13], work[14], work[15]
     mean_wind = math.sqrt(wind[0] * wind[0] + wind[1] * wind[1])
     along_x = wind[0] / mean_wind if mean_wind > 0.0 else 1.0
     along_y = wind[1] / mean_wind if mean_wind > 0.0 else 0.0
@@ -353,8 +327,8 @@ def fly_one(
         estimated_attitude(s, e, q_est)
         if step % ap.POSITION_EVERY == 0:
             for j in range(3):
-                w.position[j] = s[POS + j] + e[est.E_POS + j]
-                w.velocity[j] = s[VEL + j] + e[est.E_VEL + j]
+                position[j] = s[POS + j] + e[est.E_POS + j]
+                velocity[j] = s[VEL + j] + e[est.E_VEL + j]
             if math.isfinite(sp[ap.SP_YAW]):
                 m[ap.YAW_SP] = sp[ap.SP_YAW]
             else:
@@ -363,22 +337,22 @@ def fly_one(
                 )
             tilt_cos = 1.0 - 2.0 * (q_est[1] ** 2 + q_est[2] ** 2)
             touching = s[POS + 2] + frame.gear_height > -0.02
-            ap.detect_landing(m, touching, w.velocity[2], ap.POSITION_EVERY * dt)
+            ap.detect_landing(m, touching, velocity[2], ap.POSITION_EVERY * dt)
             acc_z = m[ap.VEL_DOT + 2]
-            ap.position_step(m, gains, sp, w.position, w.velocity, acc_z, tilt_cos, armed, ap.POSITION_EVERY * dt)
+            ap.position_step(m, gains, sp, position, velocity, acc_z, tilt_cos, armed, ap.POSITION_EVERY * dt)
         if armed and m[ap.TAKEOFF] >= ap.RAMP:
             rr, rp, ry = ap.attitude_step(m, gains, q_est, sp[ap.SP_YAWRATE])
             tr, tp, ty = ap.rate_step(m, gains, rr, rp, ry, dt)
-            ap.allocate(m, mix, unmix, tr, tp, ty, m[ap.THRUST_SP], w.command)
+            ap.allocate(m, mix, unmix, tr, tp, ty, m[ap.THRUST_SP], command)
         else:
             for j in range(4):
-                w.command[j] = 0.0
+                command[j] = 0.0
             for j in range(3):
                 m[ap.RATE_INT + j] = 0.0
         power = 0.0
         running = armed and charge > 0.0
         for j in range(4):
-            w.target[j] = frame.rotor_idle + (1.0 - frame.rotor_idle) * w.command[j] if running else 0.0
+            target[j] = frame.rotor_idle + (1.0 - frame.rotor_idle) * command[j] if running else 0.0
             thrust = thrust_of(rotor[j], frame)
             power += thrust * math.sqrt(thrust)
         charge = max(charge - power / hover_power * dt / frame.endurance, 0.0)
@@ -388,7 +362,7 @@ def fly_one(
         air[1] = wind[1] + gu * along_y + gv * along_x
         air[2] = wind[2] + gw
         vx, vy, vz = s[VEL], s[VEL + 1], s[VEL + 2]
-        integrate(s, rotor, scale, frame, decay, w, dt)
+        integrate(s, rotor, target, scale, air, frame, decay, k1, k2, k3, k4, mid, half, end, dt)
         hold_on_ground(s, frame)
         if near:
             for o in range(obstacles.shape[0]):
@@ -417,9 +391,9 @@ def fly_one(
         est.predict_error(e, fx, fy, fz, ax, ay, az, gx, gy, gz, dt)
         if ms // 125 != (ms + 4) // 125:
             for j in range(3):
-                w.noise_a[j] = sensor.gps_pos[j] * gps_noise[j]
-                w.noise_g[j] = sensor.gps_vel[j] * gps_noise[3 + j]
-            est.fuse_gps(e, filter_gains, w.noise_a, w.noise_g)
+                noise_a[j] = sensor.gps_pos[j] * gps_noise[j]
+                noise_g[j] = sensor.gps_vel[j] * gps_noise[3 + j]
+            est.fuse_gps(e, filter_gains, noise_a, noise_g)
         if (step + 1) % 5 == 0:
             est.fuse_heading(e, filter_gains, sensor.heading * noise[k, N_HEADING])
         track[k + 1, 0] = s[1]
@@ -465,7 +439,7 @@ def advance(
     decay = np.exp(
         np.array([-0.5 / frame.lag_up, -1.0 / frame.lag_up, -0.5 / frame.lag_down, -1.0 / frame.lag_down]) * STEP_S
     )
-    work = make_work()
+    work = np.zeros((16, 13))
     law = np.zeros(GUST_LAW)
     close_pair = False
     near = np.zeros(n, dtype=np.bool_)
