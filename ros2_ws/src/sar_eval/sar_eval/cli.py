@@ -1,0 +1,403 @@
+"""The command line: every verb parses, calls one function of the library and prints."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from sar_core.errors import ContractError, InputError, SarError
+from sar_eval import __version__
+
+# Typer brings its own click or uses the installed one; its exceptions lead to the right base either way.
+UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+out = Console()
+err = Console(stderr=True)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Fly seeded search-and-rescue drone swarms, record them as rosbag2 (MCAP) and score them.\n\n"
+    "Start with: sar-eval run --world village --out runs/first\n\n"
+    "Exit codes: 0 ok, 1 bad input, 2 a check or contract failed, 3 the run failed, 4 data missing, "
+    "5 an optional dependency is missing.",
+)
+world_app = typer.Typer(no_args_is_help=True, help="Worlds: the SDF files that Gazebo and the embedded simulator share.")
+bag_app = typer.Typer(no_args_is_help=True, help="Bags: check a recording, or save what a damaged one still holds.")
+app.add_typer(world_app, name="world")
+app.add_typer(bag_app, name="bag")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON for machines instead of text.")]
+
+
+class Stopper:
+    """Remembers that the user or the system asked us to stop, so that the running episode can end properly."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def __call__(self) -> str | None:
+        return self.reason
+
+    def _handle(self, *_: Any) -> None:
+        self.reason = "interrupted"
+
+    @contextmanager
+    def listening(self) -> Iterator[Stopper]:
+        """While this lasts, SIGINT and SIGTERM end the episode within a simulated second instead of the process."""
+        previous = {s: signal.signal(s, self._handle) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+
+def _bar(*columns: str) -> Progress:
+    text = [TextColumn("{task.description}"), BarColumn(), *(TextColumn(c) for c in columns), TimeElapsedColumn()]
+    return Progress(*text, console=err)
+
+
+def _compile(episode: Any) -> float:
+    from sar_eval.kernels import compile_kernels
+
+    with err.status("compiling the simulator (about half a minute on a new machine, then cached)"):
+        return compile_kernels(episode)
+
+
+def _backend(name: str) -> str:
+    """The tier to fly on."""
+    from sar_eval.doctor import best_tier, diagnose
+
+    if name == "auto":
+        _, why = best_tier(diagnose())
+        err.print(f"backend auto: embedded, the only tier this version flies ({why})", style="dim")
+        return "embedded"
+    if name != "embedded":
+        raise InputError(f"backend {name!r} is not known; allowed: embedded, auto")
+    return name
+
+
+@app.command()
+def run(
+    world: Annotated[str | None, typer.Option(help="World by name (see worlds/) or path to an SDF file.")] = None,
+    drones: Annotated[int | None, typer.Option(help="Number of drones, 1 to 64.")] = None,
+    pattern: Annotated[str | None, typer.Option(help="Search pattern.")] = None,
+    vehicle: Annotated[str | None, typer.Option(help="Vehicle by name (configs/vehicles).")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of sensor, link and motor noise.")] = 0,
+    episode: Annotated[int, typer.Option(help="Index in the episode set: decides wind and layout.")] = 0,
+    duration_s: Annotated[float | None, typer.Option(help="Search time, from all drones at altitude.")] = None,
+    altitude_m: Annotated[float | None, typer.Option(help="Search altitude; default: the world's own.")] = None,
+    speed_mps: Annotated[float | None, typer.Option(help="Search speed over ground.")] = None,
+    wind_mps: Annotated[float | None, typer.Option(help="Mean wind; default: the world's own.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Scenario file (YAML); options given here win over it.")] = None,
+    backend: Annotated[str, typer.Option(help="embedded, or auto.")] = "embedded",
+    out_dir: Annotated[Path, typer.Option("--out", help="Folder for the bag; created if needed.")] = Path("runs"),
+    bag: Annotated[bool, typer.Option(help="Record a bag; --no-bag flies without one.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Fly one episode, record it, and print its record.
+
+    Example: sar-eval run --world forest --drones 6 --seed 3 --out runs/forest
+    """
+    from sar_eval.config import load_scenario, prepare
+    from sar_eval.episode import fly_episode
+
+    given = {
+        "world": world,
+        "drones": drones,
+        "pattern": pattern,
+        "vehicle": vehicle,
+        "duration_s": duration_s,
+        "altitude_m": altitude_m,
+        "speed_mps": speed_mps,
+        "wind_mps": wind_mps,
+    }
+    scenario = load_scenario(config, {key: value for key, value in given.items() if value is not None})
+    plan = prepare(scenario, seed, episode, _backend(backend))
+    compile_s = _compile(plan)
+    with Stopper().listening() as stop, _bar("{task.fields[note]}") as bar:
+        task = bar.add_task(plan.episode_id, total=scenario.duration_s, note="taking off")
+
+        def watch(now: Any) -> None:
+            note = f"coverage {now.coverage:6.1%}  collisions {now.collisions}"
+            bar.update(task, completed=now.search_time_s, note=note)
+
+        record = fly_episode(plan, out_dir / plan.episode_id if bag else None, watch, stop)
+    record.run["compile_s"] = round(compile_s, 3)
+    if as_json:
+        print(json.dumps(record.as_dict()))
+    else:
+        _print_record(record)
+    if stop.reason:
+        err.print(f"stopped early ({stop.reason}): the episode is INVALID, its bag is complete up to that moment")
+        raise typer.Exit(3)
+
+
+def _print_record(record: Any) -> None:
+    r, host = record.result, record.run
+    table = Table(title=f"Stage 2 ({r['tier']}): {r['episode_id']}", show_header=False)
+    status = "valid" if r["valid"] else f"INVALID ({r['invalid_reason']})"
+    time_95 = f"{r['time_to_95_s']:.0f} s" if r["time_to_95_s"] is not None else "not reached"
+    rows = [
+        ("episode", status),
+        ("coverage at 240 s", f"{r['coverage_240s']:.1%}"),
+        ("time to 95 %", time_95),
+        ("overlap (share of path)", "n/a" if r["overlap_ratio"] is None else f"{r['overlap_ratio']:.1%}"),
+        ("collisions", str(r["collisions"])),
+        ("near misses", str(r["near_misses"])),
+        ("least separation", "n/a" if r["min_separation_m"] is None else f"{r['min_separation_m']:.2f} m"),
+        ("landed", f"{r['landed']} of {r['num_drones']}"),
+        ("real-time factor", f"{host['rtf']:.0f} x (compilation {host['compile_s']:.1f} s apart)"),
+        ("bag", host["bag"] or "not recorded"),
+    ]
+    for name, value in rows:
+        table.add_row(name, value)
+    out.print(table)
+
+
+@app.command(name="eval")
+def evaluate(
+    out_dir: Annotated[Path, typer.Option("--out", help="Folder; a number is added if it exists.")] = Path("runs/eval"),
+    as_json: Json = False,
+) -> None:
+    """Fly the fixed set: four worlds, three episodes each, in the embedded simulator; end in a table."""
+    from sar_eval.config import Scenario
+    from sar_eval.evaluation import RECORDS, fly_set, fresh_folder, plan_set, tabulate
+
+    episodes = plan_set(Scenario())
+    folder = fresh_folder(out_dir)
+    compile_s = _compile(episodes[0])
+    err.print(f"compilation took {compile_s:.1f} s; flying {len(episodes)} episodes", style="dim")
+    records = []
+    with Stopper().listening() as stop, _bar("{task.completed:.0f} of {task.total} episodes", "{task.fields[note]}") as bar:
+        task = bar.add_task("flying", total=len(episodes), note="")
+
+        def watch(number: int, now: Any) -> None:
+            share = min(now.search_time_s / episodes[number].scenario.duration_s, 1.0)
+            bar.update(task, completed=number + share, note=f"{episodes[number].world.name} {now.coverage:.0%}")
+
+        for record in fly_set(episodes, folder, watch, stop):
+            records.append(record)
+            bar.update(task, completed=len(records))
+    rows = tabulate(records)
+    if as_json:
+        print(json.dumps({"folder": str(folder), "rows": [vars(row) for row in rows]}))
+    else:
+        _print_rows(rows)
+        out.print(f"bags and {RECORDS} are in {folder}", soft_wrap=True)
+    if stop.reason:
+        err.print(f"stopped early ({stop.reason}); the last episode is INVALID")
+        raise typer.Exit(3)
+
+
+def _print_rows(rows: list[Any]) -> None:
+    table = Table(title="Stage 2 (embedded): partitioned lawnmower, 4 drones, 240 s")
+    for name in ("world", "episodes", "invalid", "coverage at 240 s", "collisions", "near misses", "real-time factor"):
+        table.add_column(name, justify="left" if name == "world" else "right")
+    for row in rows:
+        coverage = "n/a" if row.coverage_240s is None else f"{row.coverage_240s:.1%}"
+        factor = "n/a" if row.rtf is None else f"{row.rtf:.0f} x"
+        cells = (row.episodes, row.invalid, coverage, row.collisions, row.near_misses, factor)
+        table.add_row(row.world, *(str(cell) for cell in cells))
+    out.print(table)
+
+
+@app.command()
+def fly(
+    setpoints: Annotated[Path, typer.Argument(help="CSV with t and sp_x sp_y sp_z sp_vx sp_vy sp_vz sp_yaw, local NED.")],
+    trace: Annotated[Path, typer.Option("--out", help="CSV to write: the same columns at the same times.")],
+    vehicle: Annotated[str, typer.Option(help="Vehicle by name (configs/vehicles).")] = "sihsim_quadx",
+    params: Annotated[str | None, typer.Option(help="PX4 parameter file or name; default: the vehicle's own.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sensor noise.")] = 0,
+    noise: Annotated[bool, typer.Option(help="Sensor noise; --no-noise flies on the truth.")] = True,
+    backend: Annotated[str, typer.Option(help="embedded, or auto.")] = "embedded",
+) -> None:
+    """Fly one vehicle through a scripted setpoint file, to lay it over your own logs.
+
+    nan means "not commanded". The flight starts at the first row's x y z, at rest, or on the ground if z is about 0.
+    """
+    from sar_eval.config import load_named_vehicle
+    from sar_eval.fly import fly_script, read_script, write_trace
+
+    _backend(backend)
+    script = read_script(setpoints)
+    model = load_named_vehicle(vehicle, params)
+    if seed < 0:
+        raise InputError(f"seed = {seed}: must be 0 or more")
+    with err.status(f"flying {script.times[-1]:.1f} s on {model.name}"):
+        flown = fly_script(script, model, seed, noise)
+    write_trace(trace, flown)
+    out.print(f"{trace}: {len(flown)} rows over {script.times[-1]:.1f} s, vehicle {model.name} (embedded)")
+
+
+@app.command()
+def draw(
+    bag: Annotated[Path, typer.Argument(help="A recorded episode (folder).")],
+    picture: Annotated[Path, typer.Option("--out", help="PNG or SVG to write.")] = Path("mission.png"),
+) -> None:
+    """Draw a flown mission from its bag: map, tracks, coverage over time, events."""
+    from sar_eval.drawing import draw_bag
+
+    with err.status("reading the bag"):
+        draw_bag(bag, picture)
+    out.print(f"{picture} written")
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Say what this machine has and lacks, what each thing is for and how to get it."""
+    from sar_eval.doctor import as_json as to_json
+    from sar_eval.doctor import as_table, best_tier, diagnose, healthy
+
+    probes = diagnose()
+    if as_json:
+        print(to_json(probes))
+    else:
+        out.print(as_table(probes))
+        tier, why = best_tier(probes)
+        out.print(f"highest tier found: {tier} ({why})")
+    if not healthy(probes):
+        raise typer.Exit(5)
+
+
+@app.command()
+def bench(
+    as_json: Json = False,
+    quick: Annotated[bool, typer.Option(help="Shorter runs; for a look, not for quoting.")] = False,
+) -> None:
+    """Measure every speed figure, best of 3, with its peer and ratio in the same run."""
+    from sar_eval.bench import as_table, measure
+
+    with _bar("{task.fields[note]}") as bar:
+        task = bar.add_task("measuring", total=None, note="")
+        figures = measure(quick, lambda name: bar.update(task, note=name))
+    if as_json:
+        print(json.dumps([vars(figure) for figure in figures]))
+    else:
+        out.print(as_table(figures))
+
+
+@world_app.command("check")
+def world_check(
+    worlds: Annotated[list[str] | None, typer.Argument(help="Names or paths; default: all shipped worlds.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Lint worlds: tags, plugins, sizes, spawn points; and run libsdformat's own check where it is installed."""
+    from sar_eval.resources import names, world_path
+    from sar_sim.worldlint import SDF_COMMAND_PACKAGES, libsdformat_check, lint_world
+
+    paths = [world_path(name) for name in (worlds or names("worlds", ".sdf"))]
+    report: list[dict[str, Any]] = []
+    tool_ran = True
+    for path in paths:
+        with err.status(f"checking {path.name}"):
+            findings = lint_world(path)
+            second = libsdformat_check(path)
+        tool_ran = tool_ran and second is not None
+        report.append({"world": str(path), "findings": [vars(f) for f in [*findings, *(second or [])]]})
+    if as_json:
+        print(json.dumps({"libsdformat": tool_ran, "worlds": report}))
+    else:
+        for entry in report:
+            for finding in entry["findings"]:
+                line = f"{finding['severity']}: {finding['where']}: {finding['message']}"
+                out.print(f"{entry['world']}: {line}", markup=False, soft_wrap=True)
+        bad = sum(bool(entry["findings"]) for entry in report)
+        out.print(f"{len(report)} worlds checked, {bad} with findings")
+        if not tool_ran:
+            out.print(f"libsdformat's own check did not run; to add it: {SDF_COMMAND_PACKAGES}", markup=False)
+    errors = [f for entry in report for f in entry["findings"] if f["severity"] == "error"]
+    if errors:
+        raise typer.Exit(ContractError.exit_code)
+
+
+@bag_app.command("check")
+def bag_check(
+    bags: Annotated[list[Path], typer.Argument(help="Bag folders or .mcap files.")], as_json: Json = False
+) -> None:
+    """Say whether bags are whole and keep the contract, and what is wrong where they do not."""
+    from sar_eval.bagcheck import check_bag
+
+    reports = []
+    for path in bags:
+        with err.status(f"reading {path}"):
+            reports.append(check_bag(path))
+    if as_json:
+        listed = [
+            {"bag": str(r.path), "ok": r.ok, "messages": r.messages, "findings": [vars(f) for f in r.findings]}
+            for r in reports
+        ]
+        print(json.dumps(listed))
+    else:
+        for report in reports:
+            span = (report.end_ns - report.start_ns) / 1e9
+            state = "ok" if report.ok else f"{len(report.findings)} findings"
+            head = f"{report.path}: {state}; {report.messages} messages over {span:.1f} s in {report.chunks} chunks"
+            out.print(head, markup=False, soft_wrap=True)
+            for found in report.findings:
+                out.print(f"  {found.code}: {found.text}", markup=False, soft_wrap=True)
+    if not all(report.ok for report in reports):
+        raise typer.Exit(ContractError.exit_code)
+
+
+@bag_app.command("repair")
+def bag_repair(
+    source: Annotated[Path, typer.Argument(help="A damaged or unfinished bag: folder (also *.partial) or .mcap file.")],
+    target: Annotated[Path, typer.Option("--out", help="Folder for the repaired bag; must not exist.")],
+) -> None:
+    """Write a new, whole bag with every message that can be proven intact; the source stays as it is."""
+    from sar_eval.bagrepair import repair_bag
+
+    with err.status(f"reading {source}"):
+        report = repair_bag(source, target)
+    out.print(
+        f"{target}: {report.recording.messages} messages from {report.chunks} chunks saved and read back; "
+        f"{report.lost_bytes} bytes and {report.lost_messages} counted messages lost",
+        markup=False,
+        soft_wrap=True,
+    )
+    for reason in report.damage:
+        out.print(f"  {reason}", markup=False, soft_wrap=True)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"sar-eval {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Options before the verb."""
+
+
+def main() -> None:
+    """Run a verb; every expected failure is one line on stderr and its exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.Exit as stop:
+        code = stop.exit_code
+    except UsageError as error:
+        print(f"error: {error.format_message()} (see sar-eval --help)", file=sys.stderr)
+        code = InputError.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        print("error: interrupted", file=sys.stderr)
+        code = 3
+    except SarError as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = error.exit_code
+    sys.exit(code)
