@@ -35,6 +35,7 @@ COVERAGE_TIME_S = 240.0
 CURVE_STEP_S = 10.0
 GROUNDED = (Phase.IDLE, Phase.TAKEOFF, Phase.LAND, Phase.LANDED)
 
+_STATUS_DONE = 4
 _STATUS_PHASE = {Order.WAIT: 1, Order.TAKE_OFF: 1, Order.SEARCH: 2, Order.RETURN: 3}
 
 
@@ -139,7 +140,11 @@ class Flight:
         times = (first + np.arange(steps + 1)) * 0.004
         self.time_s = float(times[-1])
         grounded = np.array([p.phase in GROUNDED for p in self.pilots])
-        events = self.referee.observe(times, track, grounded)
+        try:
+            events = self.referee.observe(times, track, grounded)
+        except RunError:
+            self.invalid_reason = "truth_not_finite"
+            return
         if self.order is Order.SEARCH:
             self.coverage.observe(times - self.search_begin_s, track)
         add_path(track, self.flown_m)
@@ -204,18 +209,19 @@ class Flight:
         if self.tick % 10 == 0:
             phases = [p.phase for p in self.pilots]
             book.uav_status(stamp, phases, self.commands, self.state.charge, self.link.take_delivery())
-        if self.tick % 20 == 0:
-            self._log_second(stamp, _STATUS_PHASE[self.order])
 
-    def _log_second(self, stamp: int, phase: int) -> None:
+    def report(self, phase: int | None = None) -> None:
+        """Once a second: how far the episode is; from here on all that was logged survives this process."""
         book = self.logbook
-        assert book is not None
+        if book is None:
+            return
+        stamp = stamp_ns(self.tick)
         summary = self.referee.summary()
         airborne = sum(not landed for landed in self.state.landed)
         book.status(
             stamp,
             Status(
-                phase,
+                _STATUS_PHASE[self.order] if phase is None else phase,
                 self.search_time_s,
                 self.coverage.fraction,
                 summary.collisions,
@@ -231,13 +237,10 @@ class Flight:
     def finish(self) -> None:
         """Close what is still open; the last status says how it ended."""
         events = self.referee.finish(self.time_s)
-        if self.logbook is None:
-            return
-        stamp = stamp_ns(self.tick)
-        for event in events:
-            self.logbook.event(stamp, event)
-        if self.tick % 20 != 0:
-            self._log_second(stamp, 4)
+        if self.logbook is not None:
+            for event in events:
+                self.logbook.event(stamp_ns(self.tick), event)
+        self.report(_STATUS_DONE)
 
     def result(self) -> dict[str, Any]:
         """The deterministic outcome, from the referee's truth alone."""
@@ -329,6 +332,7 @@ def fly_episode(
     """Fly one episode to its end and return its record; with ``bag``, leave a verified bag there.
 
     ``stop`` is asked once a simulated second; a reason ends the episode as INVALID with that reason and a good bag.
+    ``watch`` is told once a simulated second, after all of that second was handed to the disk.
     """
     began = time.perf_counter()
     logbook = Logbook(episode, bag) if bag is not None else None
@@ -336,21 +340,16 @@ def fly_episode(
     try:
         flight = Flight(episode, logbook)
         looped = time.perf_counter()
-        try:
-            while not flight.done:
-                flight.advance()
-                if flight.tick % 20 == 0:
-                    if stop is not None:
-                        flight.invalid_reason = flight.invalid_reason or stop() or ""
-                    if watch is not None:
-                        summary = flight.referee.summary()
-                        watch(
-                            Progress(flight.time_s, flight.search_time_s, flight.coverage.fraction, summary.collisions)
-                        )
-        except RunError as error:
-            if logbook is not None and "truth" not in str(error):
-                raise
-            flight.invalid_reason = "truth_not_finite"
+        while not flight.done:
+            flight.advance()
+            if flight.tick % 20 == 0:
+                if stop is not None:
+                    flight.invalid_reason = flight.invalid_reason or stop() or ""
+                if not flight.done:
+                    flight.report()
+                if watch is not None:
+                    collisions = flight.referee.summary().collisions
+                    watch(Progress(flight.time_s, flight.search_time_s, flight.coverage.fraction, collisions))
         flight.finish()
         result = flight.result()
         if logbook is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +123,16 @@ class Logbook:
         ]
         self._setpoint = self._layout("sar_msgs/msg/Setpoint", {"header.frame_id": FRAME})
         self._status = [
-            self._layout("sar_msgs/msg/UavStatus", {"header.frame_id": FRAME, "uav": i + 1, "offboard": True})
+            self._layout(
+                "sar_msgs/msg/UavStatus",
+                {
+                    "header.frame_id": FRAME,
+                    "uav": i + 1,
+                    "offboard": True,
+                    "battery_voltage_v": math.nan,
+                    "link_age_s": math.nan,
+                },
+            )
             for i in range(n)
         ]
         self._event_id: dict[tuple[str, int, int, float], int] = {}
@@ -265,7 +275,8 @@ class Logbook:
         number = self._event_id.setdefault(key, len(self._event_id) + 1)
         drones = event.kind in (Kind.DRONE_DRONE, Kind.NEAR_MISS)
         obstacle = event.kind is Kind.DRONE_OBSTACLE
-        begin, end = round(event.begin_s * NS), round(event.end_s * NS)
+        begin = round(event.begin_s * NS)
+        end = begin if event.phase is Phase.BEGIN else round(event.end_s * NS)
         values = {
             "header.frame_id": FRAME,
             "event_id": number,
