@@ -65,6 +65,23 @@ _GAIN_NAMES: dict[str, str] = {
     "yaw_int_lim": "MC_YR_INT_LIM",
 }
 _IN_DEGREES = {"tilt_max_air", "tilt_max_land", "roll_rate_max", "pitch_rate_max", "yaw_rate_max"}
+# Where a value outside makes the law divide by zero or turn over; narrower ones are the user's business, as in PX4.
+_RANGES: dict[str, tuple[float, float]] = {
+    "vel_p_xy": (0.01, 100.0),
+    "vel_p_z": (0.01, 100.0),
+    "vel_max_xy": (0.0, 1000.0),
+    "vel_max_up": (0.0, 1000.0),
+    "vel_max_down": (0.0, 1000.0),
+    "tilt_max_air": (0.0, 89.0),
+    "tilt_max_land": (0.0, 89.0),
+    "thr_hover": (0.1, 0.8),
+    "thr_min": (0.0, 1.0),
+    "thr_max": (0.0, 1.0),
+    "thr_xy_margin": (0.0, 1.0),
+    "takeoff_ramp_time": (0.0, 60.0),
+    "spoolup_time": (0.0, 60.0),
+    "yaw_weight": (0.0, 1.0),
+}
 # An overall gain per axis scales P, I and D (PX4's ideal form).
 _AXIS_GAIN = {"roll_rate": "MC_ROLLRATE_K", "pitch_rate": "MC_PITCHRATE_K", "yaw_rate": "MC_YAWRATE_K"}
 
@@ -122,9 +139,15 @@ def gains_from(values: Parameters, source: str = "parameters") -> Gains:
         factor = _get(values, name, source)
         for term in "pid":
             fields[f"{axis}_{term}"] *= factor
-    for field in ("pos_p_xy", "vel_p_xy", "vel_p_z", "thr_hover", "yaw_weight"):
-        if fields[field] <= 0.0:
-            raise InputError(f"{source}: {_GAIN_NAMES[field]} = {fields[field]:g} must be greater than 0")
+    for field, (low, high) in _RANGES.items():
+        value = values[_GAIN_NAMES[field]]
+        if not low <= value <= high:
+            raise InputError(f"{source}: {_GAIN_NAMES[field]} = {value:g}; allowed: {low:g} to {high:g}")
+    if fields["thr_xy_margin"] >= fields["thr_max"]:
+        raise InputError(
+            f"{source}: MPC_THR_XY_MARG = {fields['thr_xy_margin']:g} must be less than "
+            f"MPC_THR_MAX = {fields['thr_max']:g}"
+        )
     b0, a1, a2 = _second_order_low_pass(_get(values, "IMU_GYRO_CUTOFF", source), RATE_DT)
     return Gains(
         **fields,
@@ -143,8 +166,11 @@ def _first_order_low_pass(cutoff_hz: float, dt: float) -> float:
 
 
 def _second_order_low_pass(cutoff_hz: float, dt: float) -> tuple[float, float, float]:
-    """Butterworth biquad (b0 = b2 = b1 / 2, a1, a2) by the bilinear transform; off when the cut-off is 0."""
-    if cutoff_hz <= 0.0:
+    """Butterworth biquad (b0 = b2 = b1 / 2, a1, a2) by the bilinear transform.
+
+    Off when the cut-off is 0 or not below half the sample rate, as in PX4.
+    """
+    if cutoff_hz <= 0.0 or cutoff_hz >= 0.5 / dt:
         return 1.0, 2.0, 1.0
     warped = math.tan(math.pi * cutoff_hz * dt)
     scale = 1.0 + math.sqrt(2.0) * warped + warped * warped
@@ -166,6 +192,11 @@ def mixer_from(values: Parameters, source: str = "parameters") -> tuple[Floats, 
         np.array([_get(values, f"CA_ROTOR{i}_{key}", source) for i in range(4)]) for key in ("PX", "PY", "KM")
     )
     effectiveness = np.stack([-py, px, km, -np.ones(4)])
+    if np.linalg.matrix_rank(effectiveness) < 4:
+        raise InputError(
+            f"{source}: the rotors of CA_ROTOR*_PX, _PY and _KM cannot turn the vehicle about all three axes; "
+            "expected four rotors around the centre, two for each direction of rotation"
+        )
     mix = np.linalg.pinv(effectiveness)
     roll_pitch = max(
         math.sqrt(float(np.sum(mix[:, axis] ** 2)) / (np.count_nonzero(np.abs(mix[:, axis]) > 1e-3) / 2))
