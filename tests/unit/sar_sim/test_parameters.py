@@ -72,17 +72,13 @@ def test_shipped_values_are_px4_defaults(name: str) -> None:
 @given(
     st.dictionaries(
         st.from_regex(r"[A-Z][A-Z0-9_]{0,15}", fullmatch=True),
-        st.one_of(
-            st.integers(-(2**31), 2**31 - 1), st.floats(allow_nan=False, allow_infinity=False, width=32)
-        ),
+        st.one_of(st.integers(-(2**31), 2**31 - 1), st.floats(allow_nan=False, allow_infinity=False, width=32)),
         min_size=1,
         max_size=8,
     )
 )
 def test_written_values_are_read_back(tmp_path_factory: pytest.TempPathFactory, values: dict[str, float]) -> None:
-    lines = [
-        f"1\t1\t{name}\t{value!r}\t{6 if isinstance(value, int) else 9}" for name, value in values.items()
-    ]
+    lines = [f"1\t1\t{name}\t{value!r}\t{6 if isinstance(value, int) else 9}" for name, value in values.items()]
     path = written(tmp_path_factory.mktemp("p"), "# Onboard parameters", "#", "", *lines)
     assert read_parameters(path) == values
 

@@ -18,6 +18,8 @@ STATE = 7
 """Columns of one heard state: position 3, velocity 3, stamp in seconds (NaN: never heard)."""
 
 SLOTS = 64
+ROUNDING_S = 1e-6
+"""A packet due on a tick arrives on it, though 0.2 + 0.1 is a hair more than 0.3."""
 
 
 @njit(cache=True)
@@ -49,7 +51,7 @@ def _exchange(
     for s in range(SLOTS):
         for i in range(n):
             for j in range(n):
-                if arrival[s, i, j] <= now:
+                if arrival[s, i, j] <= now + ROUNDING_S:
                     arrival[s, i, j] = np.inf
                     if not (known[i, j, 6] >= sent[s, j, 6]):
                         known[i, j] = sent[s, j]
@@ -58,9 +60,7 @@ def _exchange(
 class Link:
     """Carries each drone's own estimate to the others; ``known[i, j]`` is what drone i last heard of drone j."""
 
-    def __init__(
-        self, drones: int, seed: int, episode: int, loss: float, latency_s: float, jitter_s: float
-    ) -> None:
+    def __init__(self, drones: int, seed: int, episode: int, loss: float, latency_s: float, jitter_s: float) -> None:
         self._rng = stream("link", seed, episode)
         self._loss, self._latency, self._jitter = loss, latency_s, jitter_s
         self._sent = np.full((SLOTS, drones, STATE), np.nan)
