@@ -47,6 +47,7 @@ def test_latency_is_exact(latency: float) -> None:
         assert np.array_equal(stamps[k, [0, 2], [1, 0]], [expected, expected], equal_nan=True)
 
 
+@settings(max_examples=30)
 @given(loss=st.floats(0.0, 0.95), latency=st.floats(0.0, 1.0), jitter=st.floats(0.0, 1.0), seed=st.integers(0, 2**32))
 def test_news_never_grows_older(loss: float, latency: float, jitter: float, seed: int) -> None:
     times, stamps = talk(Link(3, seed, 0, loss, latency, jitter), 3, 120)
