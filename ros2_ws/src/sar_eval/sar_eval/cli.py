@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sar_core.errors import ContractError, InputError, SarError
+from sar_core.errors import ContractError, InputError, MissingDataError, RunError, SarError
 from sar_eval import __version__
 
 # Typer brings its own click or uses the installed one; its exceptions lead to the right base either way.
@@ -33,7 +34,9 @@ app = typer.Typer(
     "Exit codes: 0 ok, 1 bad input, 2 a check or contract failed, 3 the run failed, 4 data missing, "
     "5 an optional dependency is missing.",
 )
-world_app = typer.Typer(no_args_is_help=True, help="Worlds: the SDF files that Gazebo and the embedded simulator share.")
+world_app = typer.Typer(
+    no_args_is_help=True, help="Worlds: the SDF files that Gazebo and the embedded simulator share."
+)
 bag_app = typer.Typer(no_args_is_help=True, help="Bags: check a recording, or save what a damaged one still holds.")
 app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
@@ -65,8 +68,9 @@ class Stopper:
 
 
 def _bar(*columns: str) -> Progress:
+    """A progress bar on a terminal; nothing at all in a log file."""
     text = [TextColumn("{task.description}"), BarColumn(), *(TextColumn(c) for c in columns), TimeElapsedColumn()]
-    return Progress(*text, console=err)
+    return Progress(*text, console=err, disable=not err.is_terminal)
 
 
 def _compile(episode: Any) -> float:
@@ -113,6 +117,7 @@ def run(
     """
     from sar_eval.config import load_scenario, prepare
     from sar_eval.episode import fly_episode
+    from sar_eval.evaluation import ready_folder
 
     given = {
         "world": world,
@@ -124,35 +129,47 @@ def run(
         "speed_mps": speed_mps,
         "wind_mps": wind_mps,
     }
-    scenario = load_scenario(config, {key: value for key, value in given.items() if value is not None})
-    plan = prepare(scenario, seed, episode, _backend(backend))
+    scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
+    plan = prepare(scenario, seed, episode, _backend(backend), source)
+    if bag:
+        ready_folder(out_dir)
     compile_s = _compile(plan)
-    with Stopper().listening() as stop, _bar("{task.fields[note]}") as bar:
-        task = bar.add_task(plan.episode_id, total=scenario.duration_s, note="taking off")
+    with Stopper().listening() as stop:
+        with _bar("{task.fields[note]}") as bar:
+            task = bar.add_task(plan.world.name, total=scenario.duration_s, note="taking off")
 
-        def watch(now: Any) -> None:
-            note = f"coverage {now.coverage:6.1%}  collisions {now.collisions}"
-            bar.update(task, completed=now.search_time_s, note=note)
+            def watch(now: Any) -> None:
+                note = f"coverage {now.coverage:6.1%}  collisions {now.collisions}"
+                bar.update(task, completed=now.search_time_s, note=note)
 
-        record = fly_episode(plan, out_dir / plan.episode_id if bag else None, watch, stop)
-    record.run["compile_s"] = round(compile_s, 3)
-    if as_json:
-        print(json.dumps(record.as_dict()))
-    else:
-        _print_record(record)
-    if stop.reason:
-        err.print(f"stopped early ({stop.reason}): the episode is INVALID, its bag is complete up to that moment")
-        raise typer.Exit(3)
+            record = fly_episode(plan, out_dir / plan.episode_id if bag else None, watch, stop)
+        record.run["compile_s"] = round(compile_s, 3)
+        if as_json:
+            print(json.dumps(record.as_dict()), flush=True)
+        else:
+            _print_record(record)
+        if not record.result["valid"]:
+            kept = "; its bag is whole up to that moment" if bag else ""
+            _note(f"the episode is INVALID ({record.result['invalid_reason']}){kept}")
+            raise typer.Exit(RunError.exit_code)
+
+
+def _note(text: str) -> None:
+    err.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_record(record: Any) -> None:
+    from sar_eval.episode import COVERAGE_TIME_S
+
     r, host = record.result, record.run
-    table = Table(title=f"Stage 2 ({r['tier']}): {r['episode_id']}", show_header=False)
+    title = f"Stage 2 ({r['tier']}): {r['world']}, {r['pattern']}, seed {r['seed']}, episode {r['episode']}"
+    table = Table(title=title, title_justify="left", show_header=False, min_width=len(title))
+    scored_s = min(r["search_time_s"], COVERAGE_TIME_S)
     status = "valid" if r["valid"] else f"INVALID ({r['invalid_reason']})"
     time_95 = f"{r['time_to_95_s']:.0f} s" if r["time_to_95_s"] is not None else "not reached"
     rows = [
         ("episode", status),
-        ("coverage at 240 s", f"{r['coverage_240s']:.1%}"),
+        (f"coverage at {scored_s:.0f} s", f"{r['coverage_240s']:.1%}"),
         ("time to 95 %", time_95),
         ("overlap (share of path)", "n/a" if r["overlap_ratio"] is None else f"{r['overlap_ratio']:.1%}"),
         ("collisions", str(r["collisions"])),
@@ -160,11 +177,11 @@ def _print_record(record: Any) -> None:
         ("least separation", "n/a" if r["min_separation_m"] is None else f"{r['min_separation_m']:.2f} m"),
         ("landed", f"{r['landed']} of {r['num_drones']}"),
         ("real-time factor", f"{host['rtf']:.0f} x (compilation {host['compile_s']:.1f} s apart)"),
-        ("bag", host["bag"] or "not recorded"),
     ]
     for name, value in rows:
         table.add_row(name, value)
     out.print(table)
+    out.print(f"bag: {host['bag'] or 'not recorded'}", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command(name="eval")
@@ -172,34 +189,43 @@ def evaluate(
     out_dir: Annotated[Path, typer.Option("--out", help="Folder; a number is added if it exists.")] = Path("runs/eval"),
     as_json: Json = False,
 ) -> None:
-    """Fly the fixed set: four worlds, three episodes each, in the embedded simulator; end in a table."""
+    """Fly the fixed set: four worlds, three episodes each, in the embedded simulator; end in a table.
+
+    Example: sar-eval eval --out runs/eval
+    """
     from sar_eval.config import Scenario
     from sar_eval.evaluation import RECORDS, fly_set, fresh_folder, plan_set, tabulate
 
     episodes = plan_set(Scenario())
     folder = fresh_folder(out_dir)
     compile_s = _compile(episodes[0])
-    err.print(f"compilation took {compile_s:.1f} s; flying {len(episodes)} episodes", style="dim")
+    _note(f"compilation took {compile_s:.1f} s; flying {len(episodes)} episodes")
     records = []
-    with Stopper().listening() as stop, _bar("{task.completed:.0f} of {task.total} episodes", "{task.fields[note]}") as bar:
-        task = bar.add_task("flying", total=len(episodes), note="")
+    with Stopper().listening() as stop:
+        with _bar("{task.completed:.0f} of {task.total} episodes", "{task.fields[note]}") as bar:
+            task = bar.add_task("flying", total=len(episodes), note="")
 
-        def watch(number: int, now: Any) -> None:
-            share = min(now.search_time_s / episodes[number].scenario.duration_s, 1.0)
-            bar.update(task, completed=number + share, note=f"{episodes[number].world.name} {now.coverage:.0%}")
+            def watch(number: int, now: Any) -> None:
+                share = min(now.search_time_s / episodes[number].scenario.duration_s, 1.0)
+                bar.update(task, completed=number + share, note=f"{episodes[number].world.name} {now.coverage:.0%}")
 
-        for record in fly_set(episodes, folder, watch, stop):
-            records.append(record)
-            bar.update(task, completed=len(records))
-    rows = tabulate(records)
-    if as_json:
-        print(json.dumps({"folder": str(folder), "rows": [vars(row) for row in rows]}))
-    else:
-        _print_rows(rows)
-        out.print(f"bags and {RECORDS} are in {folder}", soft_wrap=True)
-    if stop.reason:
-        err.print(f"stopped early ({stop.reason}); the last episode is INVALID")
-        raise typer.Exit(3)
+            for record in fly_set(episodes, folder, watch, stop):
+                records.append(record)
+                bar.update(task, completed=len(records))
+                if not err.is_terminal:
+                    done = f"{len(records)} of {len(episodes)}: {record.result['episode_id']}"
+                    _note(f"{done}, coverage {record.result['coverage_240s']:.1%}, {record.run['rtf']:.0f} x real time")
+        rows = tabulate(records)
+        if as_json:
+            print(json.dumps({"folder": str(folder), "rows": [vars(row) for row in rows]}), flush=True)
+        else:
+            _print_rows(rows)
+            out.print(f"bags and {RECORDS} are in {folder}", markup=False, highlight=False, soft_wrap=True)
+        invalid = [record.result["episode_id"] for record in records if not record.result["valid"]]
+        if invalid or len(records) < len(episodes):
+            told = f" ({', '.join(invalid)})" if invalid else ""
+            _note(f"{len(records)} of {len(episodes)} episodes flown, {len(invalid)} INVALID{told}")
+            raise typer.Exit(RunError.exit_code)
 
 
 def _print_rows(rows: list[Any]) -> None:
@@ -216,7 +242,9 @@ def _print_rows(rows: list[Any]) -> None:
 
 @app.command()
 def fly(
-    setpoints: Annotated[Path, typer.Argument(help="CSV with t and sp_x sp_y sp_z sp_vx sp_vy sp_vz sp_yaw, local NED.")],
+    setpoints: Annotated[
+        Path, typer.Argument(help="CSV with t and sp_x sp_y sp_z sp_vx sp_vy sp_vz sp_yaw, local NED.")
+    ],
     trace: Annotated[Path, typer.Option("--out", help="CSV to write: the same columns at the same times.")],
     vehicle: Annotated[str, typer.Option(help="Vehicle by name (configs/vehicles).")] = "sihsim_quadx",
     params: Annotated[str | None, typer.Option(help="PX4 parameter file or name; default: the vehicle's own.")] = None,
@@ -226,9 +254,12 @@ def fly(
 ) -> None:
     """Fly one vehicle through a scripted setpoint file, to lay it over your own logs.
 
+    Example: sar-eval fly setpoints.csv --out trace.csv
+
     nan means "not commanded". The flight starts at the first row's x y z, at rest, or on the ground if z is about 0.
     """
     from sar_eval.config import load_named_vehicle
+    from sar_eval.evaluation import ready_folder
     from sar_eval.fly import fly_script, read_script, write_trace
 
     _backend(backend)
@@ -236,10 +267,14 @@ def fly(
     model = load_named_vehicle(vehicle, params)
     if seed < 0:
         raise InputError(f"seed = {seed}: must be 0 or more")
+    if trace.is_dir():
+        raise InputError(f"{trace}: is a folder; give the name of a CSV file")
+    ready_folder(trace.parent)
     with err.status(f"flying {script.times[-1]:.1f} s on {model.name}"):
         flown = fly_script(script, model, seed, noise)
     write_trace(trace, flown)
-    out.print(f"{trace}: {len(flown)} rows over {script.times[-1]:.1f} s, vehicle {model.name} (embedded)")
+    told = f"{trace}: {len(flown)} rows over {script.times[-1]:.1f} s, vehicle {model.name} (embedded)"
+    out.print(told, markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -247,17 +282,23 @@ def draw(
     bag: Annotated[Path, typer.Argument(help="A recorded episode (folder).")],
     picture: Annotated[Path, typer.Option("--out", help="PNG or SVG to write.")] = Path("mission.png"),
 ) -> None:
-    """Draw a flown mission from its bag: map, tracks, coverage over time, events."""
+    """Draw a flown mission from its bag: map, tracks, coverage over time, events.
+
+    Example: sar-eval draw runs/first/EPISODE --out mission.png
+    """
     from sar_eval.drawing import draw_bag
 
     with err.status("reading the bag"):
         draw_bag(bag, picture)
-    out.print(f"{picture} written")
+    out.print(f"{picture} written", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
-    """Say what this machine has and lacks, what each thing is for and how to get it."""
+    """Say what this machine has and lacks, what each thing is for and how to get it.
+
+    Example: sar-eval doctor --json
+    """
     from sar_eval.doctor import as_json as to_json
     from sar_eval.doctor import as_table, best_tier, diagnose, healthy
 
@@ -277,7 +318,10 @@ def bench(
     as_json: Json = False,
     quick: Annotated[bool, typer.Option(help="Shorter runs; for a look, not for quoting.")] = False,
 ) -> None:
-    """Measure every speed figure, best of 3, with its peer and ratio in the same run."""
+    """Measure every speed figure, best of 3, with its peer and ratio in the same run.
+
+    Example: sar-eval bench --json
+    """
     from sar_eval.bench import as_table, measure
 
     with _bar("{task.fields[note]}") as bar:
@@ -294,7 +338,10 @@ def world_check(
     worlds: Annotated[list[str] | None, typer.Argument(help="Names or paths; default: all shipped worlds.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Lint worlds: tags, plugins, sizes, spawn points; and run libsdformat's own check where it is installed."""
+    """Lint worlds: tags, plugins, sizes, spawn points; and run libsdformat's own check where it is installed.
+
+    Example: sar-eval world check village my_world.sdf
+    """
     from sar_eval.resources import names, world_path
     from sar_sim.worldlint import SDF_COMMAND_PACKAGES, libsdformat_check, lint_world
 
@@ -327,9 +374,15 @@ def world_check(
 def bag_check(
     bags: Annotated[list[Path], typer.Argument(help="Bag folders or .mcap files.")], as_json: Json = False
 ) -> None:
-    """Say whether bags are whole and keep the contract, and what is wrong where they do not."""
+    """Say whether bags are whole and keep the contract, and what is wrong where they do not.
+
+    Example: sar-eval bag check runs/first/*
+    """
     from sar_eval.bagcheck import check_bag
 
+    for path in bags:
+        if not path.exists():
+            raise MissingDataError(f"{path}: no such bag; expected a rosbag2 folder or an .mcap file")
     reports = []
     for path in bags:
         with err.status(f"reading {path}"):
@@ -357,7 +410,10 @@ def bag_repair(
     source: Annotated[Path, typer.Argument(help="A damaged or unfinished bag: folder (also *.partial) or .mcap file.")],
     target: Annotated[Path, typer.Option("--out", help="Folder for the repaired bag; must not exist.")],
 ) -> None:
-    """Write a new, whole bag with every message that can be proven intact; the source stays as it is."""
+    """Write a new, whole bag with every message that can be proven intact; the source stays as it is.
+
+    Example: sar-eval bag repair runs/first/EPISODE.partial --out runs/first/EPISODE
+    """
     from sar_eval.bagrepair import repair_bag
 
     with err.status(f"reading {source}"):
@@ -380,7 +436,9 @@ def _version(show: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Options before the verb."""
 
@@ -392,7 +450,8 @@ def main() -> None:
     except typer.Exit as stop:
         code = stop.exit_code
     except UsageError as error:
-        print(f"error: {error.format_message()} (see sar-eval --help)", file=sys.stderr)
+        if text := error.format_message():  # empty where no verb was given and the help has been shown
+            print(f"error: {' '.join(text.split())} (see sar-eval --help)", file=sys.stderr)
         code = InputError.exit_code
     except (typer.Abort, KeyboardInterrupt):
         print("error: interrupted", file=sys.stderr)
@@ -400,4 +459,11 @@ def main() -> None:
     except SarError as error:
         print(f"error: {error}", file=sys.stderr)
         code = error.exit_code
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing is left to tell it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = RunError.exit_code
+    except OSError as error:
+        print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        code = RunError.exit_code
     sys.exit(code)

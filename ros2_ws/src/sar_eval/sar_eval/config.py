@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +28,8 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
+SEED_LIMIT = 1 << 64
+INDEX_LIMIT = 1 << 32
 EPISODE_SET = 1
 """Version of the rules by which an episode index becomes wind and layout; a change of rules is a new number."""
 
@@ -39,7 +43,7 @@ def _known_pattern(name: str) -> str:
 class LinkConfig(BaseModel):
     """The radio link between the drones."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     loss: Share = 0.05
     latency_s: Annotated[float, Field(ge=0, le=1)] = 0.05
     jitter_s: Annotated[float, Field(ge=0, le=1)] = 0.05
@@ -48,16 +52,16 @@ class LinkConfig(BaseModel):
 class Scenario(BaseModel):
     """Everything a user may choose about a mission; see configs/scenarios/default.yaml for each key."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] = "default"
     world: str = "open_field"
     vehicle: str = "x500"
     drones: Annotated[int, Field(ge=1, le=64)] = 4
     pattern: Annotated[str, AfterValidator(_known_pattern)] = PATTERNS[0]
-    altitude_m: Positive | None = None
+    altitude_m: Annotated[float, Field(ge=2, allow_inf_nan=False)] | None = None
     speed_mps: Positive = 8.0
     duration_s: Annotated[float, Field(gt=0, le=3600)] = 240.0
-    swath_m: Positive = 28.0
+    swath_m: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 28.0
     overlap: Annotated[float, Field(ge=0, le=0.9)] = 0.1
     wind_mps: Nonnegative | None = None
     thrust_variation: Annotated[float, Field(ge=0, le=0.3)] = 0.05
@@ -102,23 +106,61 @@ class Episode:
         return hashlib.sha256(json.dumps(self.resolved(), sort_keys=True).encode()).hexdigest()
 
 
-def load_scenario(path: Path | None, overrides: dict[str, Any]) -> Scenario:
+@dataclass(frozen=True)
+class Source:
+    """Where a scenario's values came from, for messages: a file, and keys given on the command line over it."""
+
+    path: Path | None = None
+    given: frozenset[str] = frozenset()
+
+    def of(self, *keys: str) -> str:
+        return "command line" if self.path is None or self.given & set(keys) else str(self.path)
+
+
+def load_scenario(path: Path | None, overrides: dict[str, Any]) -> tuple[Scenario, Source]:
     """A scenario from a YAML file (or the defaults) with command-line values on top."""
-    raw: Any = {}
-    source = path or Path("command line")
-    if path is not None:
-        try:
-            raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise InputError(f"{path}: no such scenario file") from None
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise InputError(f"{path}: cannot read the scenario ({' '.join(str(error).split())})") from error
-        if not isinstance(raw, dict):
-            raise InputError(f"{path}: a scenario is a mapping of keys to values, found {type(raw).__name__}")
+    raw = read_mapping(path) if path is not None else {}
+    source = Source(path, frozenset(overrides))
     try:
-        return Scenario.model_validate({**raw, **overrides})
+        return Scenario.model_validate({**raw, **overrides}), source
     except ValidationError as error:
-        raise InputError(describe_validation(source, error)) from error
+        first = error.errors()[0]
+        line = describe_validation(Path(source.of(str(first["loc"][0]))), error)
+        if first["type"] == "extra_forbidden":
+            fields = LinkConfig.model_fields if first["loc"][0] == "link" else Scenario.model_fields
+            line += f"; allowed: {', '.join(fields)}"
+        raise InputError(line) from error
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """A YAML file's top level; a key given twice is refused, where YAML would take the last one in silence."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        raw = yaml.safe_load(text)
+        top = yaml.compose(text, yaml.SafeLoader)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such scenario file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the scenario ({error.strerror})") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path}: cannot read the scenario ({' '.join(str(error).split())})") from error
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise InputError(f"{path}: a scenario is a mapping of keys to values, found {type(raw).__name__}")
+    for node in _mappings(top):
+        keys = [key.value for key, _ in node.value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise InputError(f"{path}: key {twice!r} is given {keys.count(twice)} times; allowed is once")
+    return {str(key): value for key, value in raw.items()}
+
+
+def _mappings(node: Any) -> Iterator[Any]:
+    if isinstance(node, yaml.MappingNode):
+        yield node
+        for _, value in node.value:
+            yield from _mappings(value)
 
 
 def vehicle_path(name: str) -> Path:
@@ -141,26 +183,42 @@ def episode_wind(speed_mps: float, index: int) -> Floats:
     return np.array([speed_mps * math.cos(angle), speed_mps * math.sin(angle), 0.0])
 
 
-def prepare(scenario: Scenario, seed: int, index: int, tier: str = "embedded") -> Episode:
+def prepare(scenario: Scenario, seed: int, index: int, tier: str = "embedded", source: Source | None = None) -> Episode:
     """Load what the scenario names and refuse what cannot be flown, with the figure that forbids it."""
-    if seed < 0 or index < 0:
-        raise InputError(f"seed = {seed}, episode = {index}: both must be 0 or more")
+    source = source or Source()
+    for name, value, limit in (("seed", seed, SEED_LIMIT), ("episode", index, INDEX_LIMIT)):
+        if not 0 <= value < limit:
+            raise InputError(f"{name} = {value}: must be 0 or more and below {limit}")
+    for key, find, name in (("world", world_path, scenario.world), ("vehicle", vehicle_path, scenario.vehicle)):
+        try:
+            find(name)
+        except InputError as error:
+            raise InputError(f"{source.of(key)}: {error}") from error
     world = load_world(world_path(scenario.world))
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", world.name):
+        raise InputError(
+            f"{world.path}: world name = {world.name!r}: it becomes part of file names; "
+            "allowed are letters, digits, _ and -"
+        )
     vehicle = load_named_vehicle(scenario.vehicle)
     wind = scenario.wind_mps if scenario.wind_mps is not None else float(np.linalg.norm(world.wind_mps))
-    limit = vehicle.air_speed_max_mps
-    if scenario.speed_mps + wind > limit:
+    reach = vehicle.air_speed_max_mps
+    if scenario.speed_mps + wind > reach:
         raise InputError(
-            f"speed_mps = {scenario.speed_mps:g} with wind_mps = {wind:g} needs {scenario.speed_mps + wind:g} m/s of "
-            f"air speed; {vehicle.name} reaches {limit:g} m/s: lower speed_mps or wind_mps"
+            f"{source.of('speed_mps', 'wind_mps')}: speed_mps = {scenario.speed_mps:g} with wind_mps = {wind:g} needs "
+            f"{scenario.speed_mps + wind:g} m/s of air speed; {vehicle.name} reaches {reach:g} m/s: "
+            "lower speed_mps or wind_mps"
         )
     altitude = scenario.altitude_m if scenario.altitude_m is not None else world.altitude_m
     if altitude + 10.0 > world.ceiling_m:
         raise InputError(
-            f"altitude_m = {altitude:g} must stay 10 m below the ceiling of {world.name}, {world.ceiling_m:g} m"
+            f"{source.of('altitude_m')}: altitude_m = {altitude:g} must stay 10 m below "
+            f"the ceiling of {world.name}, {world.ceiling_m:g} m"
         )
     if scenario.drones > len(world.spawns):
-        raise InputError(f"drones = {scenario.drones}: {world.name} has {len(world.spawns)} spawn points")
+        raise InputError(
+            f"{source.of('drones')}: drones = {scenario.drones}: {world.name} has {len(world.spawns)} spawn points"
+        )
     chosen = world.spawns[: scenario.drones]
     spawns = chosen[np.argsort(chosen[:, 0], kind="stable")]
     return Episode(scenario, seed, index, tier, world, vehicle, altitude, episode_wind(wind, index), spawns)

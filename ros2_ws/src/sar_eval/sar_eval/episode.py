@@ -137,7 +137,7 @@ class Flight:
         self.tick += 1
         steps = step_of_tick(self.tick) - first
         track = self.fleet.tick(steps)
-        times = (first + np.arange(steps + 1)) * 0.004
+        times = np.arange(first, first + steps + 1, dtype=np.float64) * 0.004
         self.time_s = float(times[-1])
         grounded = np.array([p.phase in GROUNDED for p in self.pilots])
         try:

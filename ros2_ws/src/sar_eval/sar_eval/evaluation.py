@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,17 @@ def fresh_folder(base: Path) -> Path:
     raise InputError(f"{base}: too many folders of this name")
 
 
+def ready_folder(folder: Path) -> None:
+    """Create a folder to write into, or say why that cannot be, before anything is flown."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = "a file of this name exists" if isinstance(error, FileExistsError) else error.strerror
+        raise InputError(f"{folder}: cannot create the output folder ({reason})") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: the output folder is not writable")
+
+
 def fly_set(
     episodes: list[Episode],
     folder: Path,
@@ -62,7 +75,7 @@ def fly_set(
 ) -> Iterator[Record]:
     """Fly episode after episode, each into its own bag; every record is on disk before the next take-off."""
     for number, episode in enumerate(episodes):
-        record = fly_episode(episode, folder / episode.episode_id, lambda p, n=number: watch(n, p), stop)
+        record = fly_episode(episode, folder / episode.episode_id, partial(watch, number), stop)
         append_record(folder / RECORDS, record)
         yield record
         if stop() is not None:
@@ -75,12 +88,17 @@ def append_record(path: Path, record: Record) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            if os.write(handle, line) != len(line):
-                raise OSError("short write")
+            before = os.fstat(handle).st_size
+            try:
+                if os.write(handle, line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                os.ftruncate(handle, before)
+                raise
         finally:
             os.close(handle)
     except OSError as error:
-        raise RunError(f"{path}: cannot write the episode record ({error})") from error
+        raise RunError(f"{path}: cannot write the episode record ({error.strerror})") from error
 
 
 def tabulate(records: list[Record]) -> list[Row]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_core.errors import InputError
+from sar_core.errors import InputError, RunError
 from sar_core.streams import stream
 from sar_sim import autopilot as ap
 from sar_sim.airframe import Vehicle
@@ -24,14 +24,16 @@ Floats = NDArray[np.float64]
 
 SETPOINT_COLUMNS = ("sp_x", "sp_y", "sp_z", "sp_vx", "sp_vy", "sp_vz", "sp_yaw")
 OPTIONAL_COLUMNS = ("sp_ax", "sp_ay", "sp_az", "sp_yawrate")
+TRUTH_COLUMNS = ("gt_x", "gt_y", "gt_z", "gt_vx", "gt_vy", "gt_vz")
 COLUMNS = (
     *("t", "x", "y", "z", "vx", "vy", "vz", "roll", "pitch", "yaw", "p", "q", "r"),
     *SETPOINT_COLUMNS,
-    *("gt_x", "gt_y", "gt_z", "gt_vx", "gt_vy", "gt_vz"),
+    *TRUTH_COLUMNS,
 )
 SETTLE_S = 20.0
 STREAM_S = 0.05
 GROUND_M = 0.5
+LONGEST_S = 36_000.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,9 @@ def read_script(path: Path) -> Script:
             reader = csv.DictReader(stream_)
             rows = list(reader)
             names = set(reader.fieldnames or ())
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the setpoint file ({error.strerror})") from error
+    except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot read the setpoint file ({error})") from error
     missing = [c for c in ("t", *SETPOINT_COLUMNS) if c not in names]
     if missing:
@@ -62,14 +66,27 @@ def read_script(path: Path) -> Script:
     def column(name: str) -> Floats:
         if name not in names:
             return np.full(len(rows), np.nan)
-        try:
-            return np.array([float(row[name]) for row in rows])
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{path}: column {name!r} holds something that is not a number ({error})") from error
+        values = np.empty(len(rows))
+        for k, row in enumerate(rows):
+            try:
+                values[k] = float(row[name] or "")
+            except ValueError:
+                raise InputError(
+                    f"{path}: row {k + 1}, {name} = {row[name] or ''!r}: not a number; nan means not commanded"
+                ) from None
+        if np.isinf(values).any():
+            raise InputError(
+                f"{path}: row {int(np.argmax(np.isinf(values))) + 1}, {name} is infinite; allowed: finite, nan"
+            )
+        return values
 
     times = column("t")
     if not (np.isfinite(times).all() and (np.diff(times) > 0).all() and times[0] >= 0):
-        raise InputError(f"{path}: column 't' must be finite, start at 0 or later and grow from row to row")
+        before = np.concatenate(([-1e-12], times[:-1]))
+        k = int(np.argmin(times > before))
+        raise InputError(f"{path}: row {k + 1}, t = {times[k]:g}: times are finite, begin at 0 or later and grow")
+    if times[-1] > LONGEST_S:
+        raise InputError(f"{path}: t = {times[-1]:g}: a flight lasts at most {LONGEST_S:g} s; times are in seconds")
     order = (*SETPOINT_COLUMNS[:6], *OPTIONAL_COLUMNS[:3], "sp_yaw", "sp_yawrate")
     setpoints = np.stack([column(name) for name in order], axis=1)
     start = np.array([column(axis)[0] for axis in "xyz"])
@@ -101,6 +118,10 @@ def fly_script(script: Script, vehicle: Vehicle, seed: int, with_noise: bool = T
                 fleet.command_ned(0, script.setpoints[row])
             fleet.tick(1)
         trace[k] = _observe(fleet, script, k)
+        if not np.isfinite(trace[k, -len(TRUTH_COLUMNS) :]).all():
+            raise RunError(
+                f"{vehicle.name} left the numbers at t = {script.times[k]:g} s: these parameters cannot fly it"
+            )
     return trace
 
 
@@ -149,7 +170,6 @@ def write_trace(path: Path, trace: Floats) -> None:
     """Write a trace under the usual column names, replacing nothing that exists until it is complete."""
     partial = path.with_name(path.name + ".partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with open(partial, "w", newline="", encoding="utf-8") as stream_:
             writer = csv.writer(stream_)
             writer.writerow(COLUMNS)
@@ -158,4 +178,4 @@ def write_trace(path: Path, trace: Floats) -> None:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot write the trace ({error})") from error
+        raise RunError(f"{path}: cannot write the trace ({error.strerror})") from error

@@ -25,7 +25,7 @@ def compile_kernels(episode: Episode) -> float:
     track = fleet.tick(13)
     fleet.snapshot()
     add_path(track, np.zeros(1))
-    times = np.arange(14) * 0.004
+    times = np.arange(14, dtype=np.float64) * 0.004
     config = RefereeConfig(0.3, 0.2, episode.world.fence, 120.0, episode.world.obstacles)
     Referee(config, 1).observe(times, track, np.array([True]))
     Coverage(CoverageConfig((0.0, 0.0, 20.0, 20.0)), 1).observe(times, track)
