@@ -1,8 +1,8 @@
 """The same vehicles and control law on MuJoCo's physics: the peer our kernel's speed is measured against.
 
-MuJoCo moves the bodies (its default Euler integrator, contacts with ground and obstacles on); our compiled functions
-do per step what they do in our own kernel apart from integration and contact: gyro filter, PX4's cascade, motor lag,
-rotor thrust and drag. Gusts and the estimator are left out here, which favours the peer.
+MuJoCo moves the bodies and finds contacts with ground and obstacles (its default Euler integrator: one evaluation of
+the forces per step against our four). All else is the same compiled code as in our own kernel: sensor noise, estimator,
+PX4's cascade, motor lag, rotor thrust and drag, gusts.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from sar_core.errors import MissingDependencyError
 from sar_core.geometry import BOX
 from sar_sim import autopilot as ap
+from sar_sim import estimator as est
 from sar_sim import vehicle as kernel
 from sar_sim.airframe import Vehicle
-from sar_sim.vehicle import Airframe
+from sar_sim.rigidbody import BODY, GRAVITY, ROTOR, Airframe, rotate, rotor_wrench
+from sar_sim.wind import AIR, GUST, GUST_LAW, gust_coefficients, moving_air
 
 Floats = NDArray[np.float64]
 Records = NDArray[np.void]
@@ -48,7 +50,7 @@ def model_xml(frame: Airframe, spawns: Floats, obstacles: Floats) -> str:
         for r in obstacles
     )
     return (
-        f'<mujoco><option timestep="{kernel.STEP_S}" gravity="0 0 -{kernel.GRAVITY}"/>'
+        f'<mujoco><option timestep="{kernel.STEP_S}" gravity="0 0 -{GRAVITY}"/>'
         f'<worldbody><geom type="plane" size="0 0 1"/>{geoms}{bodies}</worldbody></mujoco>'
     )
 
@@ -60,34 +62,79 @@ def control(
     wrench: Floats,
     rows: Floats,
     memory: Floats,
+    error: Floats,
+    gust: Floats,
     setpoints: Floats,
+    noise: Floats,
+    slow_noise: Floats,
+    gps_noise: Floats,
+    wind: Floats,
     frames: Records,
     gain_sets: Records,
+    decay: Floats,
     mix: Floats,
     unmix: Floats,
-    step: int,
-    decay: Floats,
-    scratch: Floats,
+    filters: Records,
+    sensors: Records,
+    scale: Floats,
+    first_step: int,
+    k: int,
+    law: Floats,
+    work: Floats,
 ) -> None:
-    """One control step for all bodies: MuJoCo's state in, forces and torques on the bodies out."""
-    frame, gains = frames[0], gain_sets[0]
+    """One step for all bodies: MuJoCo's state in, forces and torques on the bodies out. Arguments as in our kernel."""
+    frame, gains, filter_gains, sensor = frames[0], gain_sets[0], filters[0], sensors[0]
+    command = work[1]
+    step = first_step + k
     for i in range(rows.shape[0]):
-        s, m, sp = rows[i], memory[i], setpoints[i]
+        s, e = rows[i], error[i]
+        slow = slow_noise[i, step // kernel.SLOW_EVERY % slow_noise.shape[1]]
+        vx, vy, vz = s[3], s[4], s[5]
         _read_body(qpos, qvel, i, s)
-        for j in range(3):
-            scratch[j] = s[kernel.RATE + j]
-        ap.filter_gyro(m, gains, scratch, kernel.STEP_S)
-        attitude = s[kernel.QUAT : kernel.QUAT + 4]
-        if step % ap.POSITION_EVERY == 0:
-            if math.isfinite(sp[ap.SP_YAW]):
-                m[ap.YAW_SP] = sp[ap.SP_YAW]
-            tilt_cos = 1.0 - 2.0 * (attitude[1] ** 2 + attitude[2] ** 2)
-            dt = ap.POSITION_EVERY * kernel.STEP_S
-            ap.position_step(m, gains, sp, s[0:3], s[3:6], m[ap.VEL_DOT + 2], tilt_cos, True, dt)
-        rr, rp, ry = ap.attitude_step(m, gains, attitude, sp[ap.SP_YAWRATE])
-        tr, tp, ty = ap.rate_step(m, gains, rr, rp, ry, kernel.STEP_S)
-        ap.allocate(m, mix, unmix, tr, tp, ty, m[ap.THRUST_SP], scratch)
-        _push(frame, s, decay, scratch, wrench[i + 1])
+        if step > 0:
+            ax, ay, az = (s[3] - vx) / kernel.STEP_S, (s[4] - vy) / kernel.STEP_S, (s[5] - vz) / kernel.STEP_S
+            kernel.sense(
+                s,
+                e,
+                ax,
+                ay,
+                az,
+                1.0,
+                noise[i],
+                k,
+                step,
+                gps_noise[i],
+                slow[kernel.N_HEADING],
+                filter_gains,
+                sensor,
+                work[7],
+                work[8],
+            )
+        kernel.decide(
+            s,
+            memory[i],
+            e,
+            setpoints[i],
+            True,
+            noise[i],
+            k,
+            step,
+            frame.gear_height,
+            gains,
+            mix,
+            unmix,
+            sensor,
+            command,
+            work[3],
+            work[4],
+            work[5],
+            work[6],
+        )
+        if k == 0:
+            gust_coefficients(s, wind, kernel.SLOW_EVERY * kernel.STEP_S, law[i])
+        if step % kernel.SLOW_EVERY == 0:
+            moving_air(gust[i], law[i], wind, slow[0], slow[1], slow[2], gust[i, AIR:])
+        _push(frame, s, scale, decay, command, gust[i, AIR:], wrench[i + 1])
 
 
 @njit(cache=True, error_model="numpy")
@@ -103,28 +150,23 @@ def _read_body(qpos: Floats, qvel: Floats, i: int, s: Floats) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _push(f: Airframe, s: Floats, decay: Floats, command: Floats, out: Floats) -> None:
+def _push(f: Airframe, s: Floats, scale: Floats, decay: Floats, command: Floats, air: Floats, out: Floats) -> None:
     """Motor lag, rotor thrust, torque and drag of one body as MuJoCo's world-frame wrench, ENU."""
-    thrust = tx = ty = tz = spin = 0.0
+    rotor = s[ROTOR:]
     for j in range(4):
         target = f.rotor_idle + (1.0 - f.rotor_idle) * command[j]
-        gap = s[kernel.ROTOR + j] - target
-        speed = target + gap * (decay[1] if gap < 0.0 else decay[3])
-        s[kernel.ROTOR + j] = speed
-        t = kernel.thrust_of(speed, f)
-        thrust += t
-        spin += speed
-        tx -= f.rotor_y[j] * t
-        ty += f.rotor_x[j] * t
-        tz += (f.moment_ratio if j < 2 else -f.moment_ratio) * t
+        gap = rotor[j] - target
+        rotor[j] = target + gap * (decay[1] if gap < 0.0 else decay[3])
+    thrust, tx, ty, tz, spin = rotor_wrench(rotor, scale, f)
     w, a, b, c = s[6], s[7], s[8], s[9]
-    bx, by, _ = kernel.rotate(w, -a, -b, -c, s[3], s[4], s[5])
+    ax, ay, az = s[3] - air[0], s[4] - air[1], s[5] - air[2]
+    bx, by, _ = rotate(w, -a, -b, -c, ax, ay, az)
     drag = f.drag_rotor * spin
-    fx, fy, fz = kernel.rotate(w, a, b, c, -drag * bx, -drag * by, -thrust)
-    fx -= f.drag_linear * s[3]
-    fy -= f.drag_linear * s[4]
-    fz -= f.drag_linear * s[5]
-    mx, my, mz = kernel.rotate(
+    fx, fy, fz = rotate(w, a, b, c, -drag * bx, -drag * by, -thrust)
+    fx -= f.drag_linear * ax
+    fy -= f.drag_linear * ay
+    fz -= f.drag_linear * az
+    mx, my, mz = rotate(
         w, a, b, c, tx - f.drag_angular * s[10], ty - f.drag_angular * s[11], tz - f.drag_angular * s[12]
     )
     out[0], out[1], out[2] = fy, fx, -fz
@@ -132,51 +174,45 @@ def _push(f: Airframe, s: Floats, decay: Floats, command: Floats, out: Floats) -
 
 
 class MujocoFleet:
-    """N vehicles hovering in MuJoCo under our compiled control law."""
+    """N vehicles hovering in MuJoCo under our compiled control law, with our sensor noise and gusts."""
 
-    def __init__(self, vehicle: Vehicle, spawns: Floats, obstacles: Floats) -> None:
+    def __init__(self, vehicle: Vehicle, spawns: Floats, obstacles: Floats, wind_ned: Floats) -> None:
         self._mj = load_mujoco()
         frame = vehicle.airframe
         self._model = self._mj.MjModel.from_xml_string(model_xml(frame, spawns, obstacles))
         self._data = self._mj.MjData(self._model)
         n = len(spawns)
-        self._rows = np.zeros((n, kernel.BODY))
-        hover = frame.mass * kernel.GRAVITY / (4.0 * frame.thrust_max)
-        self._rows[:, kernel.ROTOR :] = hover ** (1.0 / frame.thrust_exponent)
+        self._rows = np.zeros((n, BODY))
+        hover = frame.mass * GRAVITY / (4.0 * frame.thrust_max)
+        self._rows[:, ROTOR:] = hover ** (1.0 / frame.thrust_exponent)
         self._memory = np.zeros((n, ap.MEMORY))
-        self._setpoints = np.full((n, ap.SETPOINT), np.nan)
-        self._setpoints[:, 0], self._setpoints[:, 1], self._setpoints[:, 2] = spawns[:, 1], spawns[:, 0], -spawns[:, 2]
-        self._setpoints[:, ap.SP_YAW] = math.pi / 2
-        frames, gains, _, _ = vehicle.records
+        setpoints = np.full((n, ap.SETPOINT), np.nan)
+        setpoints[:, 0], setpoints[:, 1], setpoints[:, 2] = spawns[:, 1], spawns[:, 0], -spawns[:, 2]
+        setpoints[:, ap.SP_YAW] = math.pi / 2
+        constants = vehicle.constants
         for row in self._memory:
-            ap.reset_memory(row, gains[0], True, math.pi / 2)
-        lags = np.array([-0.5 / frame.lag_up, -1.0 / frame.lag_up, -0.5 / frame.lag_down, -1.0 / frame.lag_down])
-        self._constants = (frames, gains, vehicle.mix, vehicle.unmix)
-        self._decay = np.exp(lags * kernel.STEP_S)
-        self._scratch = np.zeros(4)
+            ap.reset_memory(row, constants[1][0], True, math.pi / 2)
+        self._before = (self._rows, self._memory, np.zeros((n, est.ERROR)), np.zeros((n, GUST)), setpoints)
+        self._after = (wind_ned, *constants, np.ones(4))
+        self._scratch = (np.zeros((n, GUST_LAW)), np.zeros((kernel.SCRATCH, 4)))
+        self._rng = np.random.default_rng(0)
+        self._step = 0
 
     @property
     def positions(self) -> Floats:
         """ENU positions [N, 3]."""
         return np.array(self._data.qpos).reshape(-1, 7)[:, :3]
 
-    def run(self, steps: int) -> None:
-        """Advance by so many 4 ms steps."""
+    def run(self, seconds: int) -> None:
+        """Advance by whole seconds, 250 steps each."""
         data, model, mj_step = self._data, self._model, self._mj.mj_step
-        qpos, qvel, wrench = data.qpos, data.qvel, data.xfrc_applied
-        for step in range(steps):
-            control(
-                qpos,
-                qvel,
-                wrench,
-                self._rows,
-                self._memory,
-                self._setpoints,
-                *self._constants,
-                step,
-                self._decay,
-                self._scratch,
-            )
-            mj_step(model, data)
-
-
+        state = (data.qpos, data.qvel, data.xfrc_applied, *self._before)
+        n = len(self._rows)
+        for _ in range(seconds):
+            noise = self._rng.standard_normal((n, 250, kernel.NOISE))
+            slow = self._rng.standard_normal((n, 50, kernel.SLOW_NOISE))
+            gps = self._rng.standard_normal((n, kernel.GPS_NOISE))
+            for k in range(250):
+                control(*state, noise, slow, gps, *self._after, self._step, k, *self._scratch)
+                mj_step(model, data)
+            self._step += 250

@@ -17,7 +17,8 @@ from sar_core.errors import InputError
 from sar_sim.autopilot import Gains
 from sar_sim.estimator import FilterGains, design_filter
 from sar_sim.parameters import assumed_noise, gains_from, mixer_from, read_parameters
-from sar_sim.vehicle import Airframe, Noise, as_record
+from sar_sim.rigidbody import Airframe, rotor_decay
+from sar_sim.vehicle import STEP_S, Noise, as_record
 
 Floats = NDArray[np.float64]
 Records = NDArray[np.void]
@@ -81,9 +82,17 @@ class Vehicle:
     sha256: str
 
     @cached_property
-    def records(self) -> tuple[Records, Records, Records, Records]:
-        """Airframe, gains, filter gains and noise as the compiled kernel takes them."""
-        return as_record(self.airframe), as_record(self.gains), as_record(self.filter_gains), as_record(self.noise)
+    def constants(self) -> tuple[Records, Records, Floats, Floats, Floats, Records, Records]:
+        """Airframe, gains, rotor decay, mixer, its inverse, filter gains and noise, as the compiled kernel takes them."""
+        return (
+            as_record(self.airframe),
+            as_record(self.gains),
+            rotor_decay(self.airframe, STEP_S),
+            self.mix,
+            self.unmix,
+            as_record(self.filter_gains),
+            as_record(self.noise),
+        )
 
 
 def describe_validation(path: Path, error: ValidationError) -> str:

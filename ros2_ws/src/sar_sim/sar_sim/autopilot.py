@@ -176,7 +176,7 @@ def takeoff_velocity_limit(m: Floats, g: Gains, sp: Floats, z: float, armed: boo
     return g.vel_max_up
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def constrain_xy(ax: float, ay: float, bx: float, by: float, limit: float) -> tuple[float, float]:
     """Sum of a (which has priority) and b, with b shortened so that the length stays within the limit."""
     sx = ax + bx
@@ -237,7 +237,7 @@ def use_hover_thrust(m: Floats, new: float) -> None:
     m[VEL_INT + 2] += (acc - GRAVITY) * old / m[HOVER] + GRAVITY - acc
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def position_step(
     m: Floats, g: Gains, sp: Floats, pos: Floats, vel: Floats, acc_z: float, tilt_cos: float, armed: bool, dt: float
 ) -> None:
@@ -296,9 +296,10 @@ def position_step(
     hover = m[HOVER]
     bz = GRAVITY if g.acc_decouple > 0.0 else GRAVITY - acc_z_sp
     side = math.sqrt(acc_x * acc_x + acc_y * acc_y)
-    angle = min(math.atan2(side, bz), m[TILT_LIM])
-    bz = math.cos(angle)
-    slope = -math.sin(angle) / side if side > 1e-9 else 0.0
+    length = math.sqrt(side * side + bz * bz)
+    bz, slope = bz / length, -1.0 / length
+    if bz < math.cos(m[TILT_LIM]):
+        bz, slope = math.cos(m[TILT_LIM]), -math.sin(m[TILT_LIM]) / side
     collective = min((acc_z_sp * (hover / GRAVITY) - hover) / bz, -thr_min)
     tx, ty, tz = slope * acc_x * collective, slope * acc_y * collective, bz * collective
 
@@ -325,7 +326,7 @@ def position_step(
     m[WARM] = 1.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _velocity_setpoint(pos_sp: float, pos: float, gain: float, feed_forward: float) -> tuple[float, float]:
     """The part of the velocity setpoint that comes from position, and the whole; NaN where nothing is commanded."""
     from_position = (pos_sp - pos) * gain
@@ -334,7 +335,7 @@ def _velocity_setpoint(pos_sp: float, pos: float, gain: float, feed_forward: flo
     return from_position, from_position + feed_forward if math.isfinite(feed_forward) else from_position
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _acceleration_setpoint(
     m: Floats, axis: int, vel_sp: float, vel: float, p: float, d: float, feed_forward: float
 ) -> tuple[float, float]:
@@ -375,7 +376,7 @@ def attitude_from_thrust(m: Floats, zx: float, zy: float, zz: float) -> None:
     m[Q_SP], m[Q_SP + 1], m[Q_SP + 2], m[Q_SP + 3] = w, qx, qy, qz
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _qmul(
     aw: float, ax: float, ay: float, az: float, bw: float, bx: float, by: float, bz: float
 ) -> tuple[float, float, float, float]:
@@ -387,7 +388,7 @@ def _qmul(
     )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def attitude_step(m: Floats, g: Gains, q: Floats, yaw_rate: float) -> tuple[float, float, float]:
     """Body rate setpoint (rad/s) from the attitude estimate q; tilt has priority over yaw."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -428,7 +429,7 @@ def attitude_step(m: Floats, g: Gains, q: Floats, yaw_rate: float) -> tuple[floa
     )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def filter_gyro(m: Floats, g: Gains, gyro: Floats, dt: float) -> None:
     """Second-order low-pass of the rates and first-order low-pass of their derivative, as PX4 filters them."""
     for k in range(3):
@@ -441,7 +442,7 @@ def filter_gyro(m: Floats, g: Gains, gyro: Floats, dt: float) -> None:
         m[GYRO_LP + k] = out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def rate_step(m: Floats, g: Gains, sr: float, sp_: float, sy: float, dt: float) -> tuple[float, float, float]:
     """Normalised torque from the rate error; the integrators hold while landed and stop at saturation."""
     er, ep, ey = sr - m[GYRO_LP], sp_ - m[GYRO_LP + 1], sy - m[GYRO_LP + 2]
@@ -456,7 +457,7 @@ def rate_step(m: Floats, g: Gains, sr: float, sp_: float, sy: float, dt: float) 
     return tr, tp, m[YAW_TQ]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _integrate_rate(m: Floats, k: int, error: float, gain: float, limit: float, dt: float) -> None:
     if m[SAT_HI + k] > 0.0:
         error = min(error, 0.0)
@@ -486,7 +487,7 @@ def _desaturation(u: Floats, mix: Floats, axis: int, top: float) -> float:
     return k_min + k_max
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _exceeds(u: Floats) -> bool:
     return min(u[0], u[1], u[2], u[3]) < 0.0 or max(u[0], u[1], u[2], u[3]) > 1.0
 
@@ -504,10 +505,8 @@ def _desaturate(u: Floats, mix: Floats, axis: int, top: float) -> None:
         u[i] += k * mix[i, axis]
 
 
-@njit(cache=True, error_model="numpy")
-def allocate(
-    m: Floats, mix: Floats, unmix: Floats, tr: float, tp: float, ty: float, thrust: float, u: Floats
-) -> None:
+@njit(cache=True, error_model="numpy", forceinline=True)
+def allocate(m: Floats, mix: Floats, unmix: Floats, tr: float, tp: float, ty: float, thrust: float, u: Floats) -> None:
     """Motor commands u[4] in [0, 1] from torques and thrust: roll and pitch before yaw, thrust only reduced.
 
     mix[4 motors, (roll, pitch, yaw, thrust_z)]; thrust_z is negative upwards as in PX4, so its column is negative.

@@ -83,10 +83,12 @@ class Fleet:
         self._error = np.zeros((n, est.ERROR))
         self._gust = np.zeros((n, GUST))
         self._charge = np.ones(n)
+        self._clear = np.full(n, -np.inf)
         self._scale = np.ones((n, 4))
         self._setpoints = np.full((n, ap.SETPOINT), np.nan)
         self._streams = [stream("vehicle", seed, episode, i) for i in range(n)]
         self._block = np.zeros((n, STEPS_PER_SECOND, kernel.NOISE))
+        self._slow_block = np.zeros((n, STEPS_PER_SECOND // kernel.SLOW_EVERY, kernel.SLOW_NOISE))
         self._gps_block = np.zeros((TICKS_PER_SECOND, n, kernel.GPS_NOISE))
         self._noisy = with_noise
         frame = vehicle.airframe
@@ -94,7 +96,7 @@ class Fleet:
             yaw_ned = float(swap_yaw(yaw))
             self._body[i, 0:3] = y, x, -z - (0.0 if in_air else frame.gear_height)
             self._body[i, kernel.QUAT : kernel.QUAT + 4] = np.cos(yaw_ned / 2), 0.0, 0.0, np.sin(yaw_ned / 2)
-            ap.reset_memory(self._memory[i], vehicle.records[1][0], in_air, yaw_ned)
+            ap.reset_memory(self._memory[i], vehicle.constants[1][0], in_air, yaw_ned)
             if thrust_variation > 0.0:
                 draw = self._streams[i].standard_normal(4)
                 self._scale[i] = 1.0 + thrust_variation * np.clip(draw, -2.0, 2.0)
@@ -140,13 +142,14 @@ class Fleet:
         return track.transpose(1, 0, 2)
 
     def _advance(self, steps: int, track: Floats) -> None:
-        frame, gains, filter_gains, sensors = self.vehicle.records
+        constants = self.vehicle.constants
         done = 0
         while done < steps:
             offset = self.step % STEPS_PER_SECOND
             if offset == 0 and self._noisy:
                 for i, rng in enumerate(self._streams):
                     rng.standard_normal(out=self._block[i])
+                    rng.standard_normal(out=self._slow_block[i])
                     self._gps_block[:, i, :] = rng.standard_normal((TICKS_PER_SECOND, kernel.GPS_NOISE))
             part = min(steps - done, STEPS_PER_SECOND - offset, 13)
             kernel.advance(
@@ -155,19 +158,16 @@ class Fleet:
                 self._error,
                 self._gust,
                 self._charge,
+                self._clear,
                 self._scale,
                 self._setpoints,
                 self.armed,
                 self._block[:, offset : offset + part],
+                self._slow_block,
                 self._gps_block[min(offset * TICKS_PER_SECOND // STEPS_PER_SECOND, TICKS_PER_SECOND - 1)],
                 self._wind,
                 self._obstacles,
-                frame,
-                gains,
-                self.vehicle.mix,
-                self.vehicle.unmix,
-                filter_gains,
-                sensors,
+                *constants,
                 self.step,
                 track[:, done : done + part + 1],
             )

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-GUST = 5
-"""Columns of one gust row: u, then (first-order state, the same filtered again) for v and for w."""
-GUST_LAW = 6
+AIR = 5
+GUST = 8
+"""Columns of one gust row: u, then (first-order state, the same filtered again) for v and for w, then the air [3]."""
+GUST_LAW = 8
 
 _FEET = 3.280839895
 
@@ -32,7 +33,8 @@ def dryden(height_m: float, wind_at_6m_mps: float) -> tuple[float, float, float,
 
 @njit(cache=True)
 def gust_coefficients(body: Floats, wind: Floats, dt: float, law: Floats) -> None:
-    """The gust filters of one vehicle, held over one call: law [GUST_LAW] = decays, innovations and intensities.
+    """The gust filters of one vehicle, held over one call: law [GUST_LAW] = decays, innovations,
+    intensities and the mean wind's direction.
 
     They depend on height and air speed, which change little within a swarm tick.
     """
@@ -46,6 +48,8 @@ def gust_coefficients(body: Floats, wind: Floats, dt: float, law: Floats) -> Non
     law[3] = math.sqrt(1.0 - law[1] * law[1])
     law[4] = sigma_h
     law[5] = sigma_w
+    law[6] = wind[0] / mean if mean > 0.0 else 1.0
+    law[7] = wind[1] / mean if mean > 0.0 else 0.0
 
 
 @njit(cache=True)
@@ -55,6 +59,15 @@ def gust_step(gust: Floats, law: Floats, nu: float, nv: float, nw: float) -> tup
     across = _second_order(gust, 1, law[0], law[2], nv)
     down = _second_order(gust, 3, law[1], law[3], nw)
     return law[4] * gust[0], law[4] * across, law[5] * down
+
+
+@njit(cache=True)
+def moving_air(gust: Floats, law: Floats, wind: Floats, nu: float, nv: float, nw: float, air: Floats) -> None:
+    """Advance one gust row and add it to the mean wind [3] (NED): air [3] receives the air's velocity."""
+    along, across, down = gust_step(gust, law, nu, nv, nw)
+    air[0] = wind[0] + along * law[6] - across * law[7]
+    air[1] = wind[1] + along * law[7] + across * law[6]
+    air[2] = wind[2] + down
 
 
 @njit(cache=True)

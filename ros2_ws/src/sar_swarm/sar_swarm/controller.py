@@ -150,7 +150,8 @@ def _slow(velocity: Floats) -> bool:
 
 
 def _begin_leg(pilot: Pilot, sense: Sense, leg: int) -> Pilot:
-    return pilot._replace(leg=leg,
+    return pilot._replace(
+        leg=leg,
         leg_start=(float(sense.position[0]), float(sense.position[1])),
         side=0.0,
         best_left_m=math.inf,
@@ -174,7 +175,8 @@ def _fly(plan: Plan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Comm
         pilot = pilot._replace(best_left_m=left, progress_s=sense.time_s)
     stuck = sense.time_s - pilot.progress_s > plan.stuck_s
     if pilot.phase == Phase.SEARCH and (left < plan.accept_m or stuck):
-        next_pilot = pilot._replace(leg=pilot.leg + 1,
+        next_pilot = pilot._replace(
+            leg=pilot.leg + 1,
             leg_start=(float(goal[0]), float(goal[1])) if not stuck else (sense.position[0], sense.position[1]),
             best_left_m=math.inf,
             progress_s=sense.time_s,
