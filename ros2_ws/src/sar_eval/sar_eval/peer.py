@@ -192,9 +192,15 @@ class MujocoFleet:
         constants = vehicle.constants
         for row in self._memory:
             ap.reset_memory(row, constants[1][0], True, math.pi / 2)
-        self._before = (self._rows, self._memory, np.zeros((n, est.ERROR)), np.zeros((n, GUST)), setpoints)
-        self._after = (wind_ned, *constants, np.ones(4))
-        self._scratch = (np.zeros((n, GUST_LAW)), np.zeros((kernel.SCRATCH, 4)))
+        self._before: tuple[Any, ...] = (
+            self._rows,
+            self._memory,
+            np.zeros((n, est.ERROR)),
+            np.zeros((n, GUST)),
+            setpoints,
+        )
+        self._after: tuple[Any, ...] = (wind_ned, *constants, np.ones(4))
+        self._scratch: tuple[Any, ...] = (np.zeros((n, GUST_LAW)), np.zeros((kernel.SCRATCH, 4)))
         self._rng = np.random.default_rng(0)
         self._step = 0
 
@@ -213,6 +219,7 @@ class MujocoFleet:
             slow = self._rng.standard_normal((n, 50, kernel.SLOW_NOISE))
             gps = self._rng.standard_normal((n, kernel.GPS_NOISE))
             for k in range(250):
-                control(*state, noise, slow, gps, *self._after, self._step, k, *self._scratch)
+                arguments: Any = (*state, noise, slow, gps, *self._after, self._step, k, *self._scratch)
+                control(*arguments)
                 mj_step(model, data)
             self._step += 250

@@ -172,7 +172,7 @@ def takeoff_velocity_limit(m: Floats, g: Gains, sp: Floats, z: float, armed: boo
     if state == RAMP:
         m[TAKEOFF_S] += dt / g.takeoff_ramp_time if g.takeoff_ramp_time > dt else 1.0
         if m[TAKEOFF_S] < 1.0:
-            return start + m[TAKEOFF_S] * (g.vel_max_up - start)
+            return float(start + m[TAKEOFF_S] * (g.vel_max_up - start))
     return g.vel_max_up
 
 
@@ -489,7 +489,7 @@ def _desaturation(u: Floats, mix: Floats, axis: int, top: float) -> float:
 
 @njit(cache=True, error_model="numpy", forceinline=True)
 def _exceeds(u: Floats) -> bool:
-    return min(u[0], u[1], u[2], u[3]) < 0.0 or max(u[0], u[1], u[2], u[3]) > 1.0
+    return bool(min(u[0], u[1], u[2], u[3]) < 0.0 or max(u[0], u[1], u[2], u[3]) > 1.0)
 
 
 @njit(cache=True, error_model="numpy")

@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Gain = tuple[float, float, float]
 
 GRAVITY = 9.80665
 IMU_DT = 0.004
@@ -59,16 +60,16 @@ class AssumedNoise:
 class FilterGains(NamedTuple):
     """Steady-state gains, one sequential scalar update per measurement."""
 
-    xy_from_pos: tuple[float, float, float]
-    xy_from_vel: tuple[float, float, float]
-    z_from_gps: tuple[float, float, float]
-    z_from_vel: tuple[float, float, float]
+    xy_from_pos: Gain
+    xy_from_vel: Gain
+    z_from_gps: Gain
+    z_from_vel: Gain
     heading: float
 
 
 def _steady_gains(
     transition: Floats, process: Floats, schedule: list[tuple[float, int, float]], horizon_s: float = 120.0
-) -> list[tuple[float, float, float]]:
+) -> list[Gain]:
     """Iterate the covariance with periodic scalar measurements (period, state index, variance) until it settles.
 
     Returns each measurement's last gain vector.
@@ -145,7 +146,7 @@ def predict_error(
 
 
 @njit(cache=True)
-def _update(e: Floats, p: int, v: int, t: int, sign: float, observed: int, noise: float, gain: Floats) -> None:
+def _update(e: Floats, p: int, v: int, t: int, sign: float, observed: int, noise: float, gain: Gain) -> None:
     innovation = noise - e[observed]
     e[p] += gain[0] * innovation
     e[v] += gain[1] * innovation

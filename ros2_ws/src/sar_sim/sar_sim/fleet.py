@@ -16,6 +16,7 @@ from sar_sim import autopilot as ap
 from sar_sim import estimator as est
 from sar_sim import vehicle as kernel
 from sar_sim.airframe import Vehicle
+from sar_sim.rigidbody import BODY, GRAVITY, QUAT, ROTOR
 from sar_sim.wind import GUST
 
 Floats = NDArray[np.float64]
@@ -78,7 +79,7 @@ class Fleet:
         self.armed: Bools = np.zeros(n, dtype=np.bool_) if not in_air else np.ones(n, dtype=np.bool_)
         self._wind = swap_world(wind_mps) if wind_mps is not None else np.zeros(3)
         self._obstacles = obstacles if obstacles is not None else no_obstacles()
-        self._body = np.zeros((n, kernel.BODY))
+        self._body = np.zeros((n, BODY))
         self._memory = np.zeros((n, ap.MEMORY))
         self._error = np.zeros((n, est.ERROR))
         self._gust = np.zeros((n, GUST))
@@ -95,14 +96,14 @@ class Fleet:
         for i, (x, y, z, yaw) in enumerate(spawns):
             yaw_ned = float(swap_yaw(yaw))
             self._body[i, 0:3] = y, x, -z - (0.0 if in_air else frame.gear_height)
-            self._body[i, kernel.QUAT : kernel.QUAT + 4] = np.cos(yaw_ned / 2), 0.0, 0.0, np.sin(yaw_ned / 2)
+            self._body[i, QUAT : QUAT + 4] = np.cos(yaw_ned / 2), 0.0, 0.0, np.sin(yaw_ned / 2)
             ap.reset_memory(self._memory[i], vehicle.constants[1][0], in_air, yaw_ned)
             if thrust_variation > 0.0:
                 draw = self._streams[i].standard_normal(4)
                 self._scale[i] = 1.0 + thrust_variation * np.clip(draw, -2.0, 2.0)
             if in_air:
-                hover = frame.mass * kernel.GRAVITY / (4.0 * frame.thrust_max)
-                self._body[i, kernel.ROTOR : kernel.ROTOR + 4] = hover ** (1.0 / frame.thrust_exponent)
+                hover = frame.mass * GRAVITY / (4.0 * frame.thrust_max)
+                self._body[i, ROTOR : ROTOR + 4] = hover ** (1.0 / frame.thrust_exponent)
 
     def command(self, index: int, position: Floats, velocity: Floats, acceleration: Floats, yaw: float) -> None:
         """Set one vehicle's OFFBOARD setpoint, ENU; NaN means not commanded."""

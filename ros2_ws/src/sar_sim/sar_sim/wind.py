@@ -79,4 +79,4 @@ def _second_order(gust: Floats, k: int, decay: float, innovation: float, noise: 
     before = gust[k]
     gust[k] = decay * before + innovation * noise
     gust[k + 1] = decay * gust[k + 1] + (1.0 - decay) * 0.5 * (before + gust[k])
-    return (math.sqrt(3.0) * gust[k] + (1.0 - math.sqrt(3.0)) * gust[k + 1]) / math.sqrt(2.0)
+    return float((math.sqrt(3.0) * gust[k] + (1.0 - math.sqrt(3.0)) * gust[k + 1]) / math.sqrt(2.0))

@@ -1,0 +1,153 @@
+"""Every speed figure we quote, measured side by side with its peer in one run: ratios travel, seconds do not."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from sar_core.geometry import cylinder
+from sar_core.streams import stream
+from sar_eval.config import Scenario, load_named_vehicle, prepare
+from sar_eval.episode import fly_episode
+from sar_eval.kernels import compile_kernels
+from sar_eval.peer import MujocoFleet
+from sar_sim.airframe import Vehicle
+from sar_sim.fleet import Fleet
+
+Floats = NDArray[np.float64]
+
+REPEATS = 3
+WIND_ENU = np.array([2.0, 0.0, 0.0])
+WIND_NED = np.array([0.0, 2.0, 0.0])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured speed; ``ratio`` compares it with the peer of the same run, ``target`` is what we promise."""
+
+    name: str
+    value: float
+    unit: str
+    peer: str | None = None
+    peer_value: float | None = None
+    ratio: float | None = None
+    target: float | None = None
+
+
+def measure(quick: bool, tell: Callable[[str], None]) -> list[Figure]:
+    """All figures. ``tell`` hears what is being measured."""
+    vehicle = load_named_vehicle("x500")
+    seconds = 10 if quick else 60
+    tell("vehicle kernel against MuJoCo")
+    figures = [_kernel_against_mujoco(vehicle, seconds)]
+    tell("a whole recorded episode")
+    figures.append(_episode(quick))
+    for drones in (4, 16, 64):
+        tell(f"kernel with {drones} drones")
+        figures += _scaling(vehicle, drones, max(seconds // drones, 2))
+    return figures
+
+
+def _best(once: Callable[[], float]) -> float:
+    return max(once() for _ in range(REPEATS))
+
+
+def _kernel_rate(vehicle: Vehicle, drones: int, obstacles: Floats, seconds: int) -> float:
+    """Simulated seconds per second for hovering drones, called once per swarm tick as an episode does."""
+    spawns = _grid(drones)
+    fleet = Fleet(vehicle, spawns, 0, 0, WIND_ENU, obstacles, in_air=True)
+    free = np.full(3, np.nan)
+    for i, spawn in enumerate(spawns):
+        fleet.command(i, spawn[:3], free, free, 0.0)
+    fleet.tick(13)
+    ticks = seconds * 250 // 13
+    began = time.perf_counter()
+    for _ in range(ticks):
+        fleet.tick(13)
+    return ticks * 13 / 250 / (time.perf_counter() - began)
+
+
+def _mujoco_rate(vehicle: Vehicle, drones: int, obstacles: Floats, seconds: int) -> float:
+    peer = MujocoFleet(vehicle, _grid(drones), obstacles, WIND_NED)
+    peer.run(1)
+    began = time.perf_counter()
+    peer.run(seconds)
+    return seconds / (time.perf_counter() - began)
+
+
+def _grid(drones: int) -> Floats:
+    """Hover points 10 m apart at 30 m, clear of the obstacles."""
+    side = int(np.ceil(np.sqrt(drones)))
+    return np.array([[10.0 * (k % side), 10.0 * (k // side), 30.0, 0.0] for k in range(drones)])
+
+
+def _trunks(count: int) -> Floats:
+    """Trunks of 20 m scattered over 400 x 400 m."""
+    places = stream("bench trunks").uniform(-200.0, 200.0, (count, 2))
+    return np.array([cylinder(x, y, 10.0, 0.5, 20.0) for x, y in places]).reshape(count, 8)
+
+
+def _kernel_against_mujoco(vehicle: Vehicle, seconds: int) -> Figure:
+    obstacles = _trunks(60)
+    ours, theirs = [], []
+    for _ in range(REPEATS):
+        ours.append(_kernel_rate(vehicle, 5, obstacles, seconds))
+        theirs.append(_mujoco_rate(vehicle, 5, obstacles, max(seconds // 3, 1)))
+    return Figure(
+        "vehicle kernel, 5 drones, 60 obstacles, 4 ms",
+        max(ours),
+        "simulated s per s",
+        "MuJoCo with the same control law compiled",
+        max(theirs),
+        max(ours) / max(theirs),
+        3.0,
+    )
+
+
+def _episode(quick: bool) -> Figure:
+    scenario = Scenario(world="village", drones=4, duration_s=20.0 if quick else 240.0)
+    episode = prepare(scenario, 0, 0)
+    compile_kernels(episode)
+
+    def once() -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            return float(fly_episode(episode, Path(folder) / "bag").run["rtf"])
+
+    rate = _best(once)
+    name = f"whole recorded {scenario.duration_s:.0f} s episode, village, 4 drones"
+    return Figure(name, rate, "simulated s per s", "real time", 1.0, rate, 100.0)
+
+
+def _scaling(vehicle: Vehicle, drones: int, seconds: int) -> list[Figure]:
+    """What one more drone and one more obstacle cost, in microseconds of CPU per simulated second."""
+    empty = _best(lambda: _kernel_rate(vehicle, drones, _trunks(0), seconds))
+    dense = _best(lambda: _kernel_rate(vehicle, drones, _trunks(240), seconds))
+    per_drone = 1e6 / empty / drones
+    per_obstacle = max(1e6 / dense - 1e6 / empty, 0.0) / 240
+    return [
+        Figure(f"cost per drone at {drones} drones", per_drone, "µs per simulated s"),
+        Figure(f"cost per obstacle at {drones} drones", per_obstacle, "µs per simulated s"),
+    ]
+
+
+def as_table(figures: list[Figure]) -> Table:
+    """For people."""
+    table = Table(title=f"Speed, best of {REPEATS} (ratios within this run)")
+    for name in ("figure", "value", "unit", "peer", "peer's value", "ratio", "target"):
+        table.add_column(name, justify="left" if name in ("figure", "unit", "peer") else "right")
+    for f in figures:
+        number = [
+            f"{v:.3g}" if v is not None and v < 100 else f"{v:.0f}" if v is not None else ""
+            for v in (f.value, f.peer_value, f.ratio)
+        ]
+        target = f"≥ {f.target:g} x" if f.target is not None else ""
+        ratio = f"{number[2]} x" if number[2] else ""
+        table.add_row(f.name, number[0], f.unit, f.peer or "", number[1], ratio, target)
+    return table
