@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +19,8 @@ from sar_eval import __version__
 
 # Typer brings its own click or uses the installed one; its exceptions lead to the right base either way.
 UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 out = Console()
 err = Console(stderr=True)
@@ -56,15 +56,11 @@ class Stopper:
     def _handle(self, *_: Any) -> None:
         self.reason = "interrupted"
 
-    @contextmanager
-    def listening(self) -> Iterator[Stopper]:
-        """While this lasts, SIGINT and SIGTERM end the episode within a simulated second instead of the process."""
-        previous = {s: signal.signal(s, self._handle) for s in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield self
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+    def listen(self) -> Stopper:
+        """From here on SIGINT and SIGTERM, however many, end the episode within a simulated second, not the process."""
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._handle)
+        return self
 
 
 def _bar(*columns: str) -> Progress:
@@ -134,24 +130,24 @@ def run(
     if bag:
         ready_folder(out_dir)
     compile_s = _compile(plan)
-    with Stopper().listening() as stop:
-        with _bar("{task.fields[note]}") as bar:
-            task = bar.add_task(plan.world.name, total=scenario.duration_s, note="taking off")
+    stop = Stopper().listen()
+    with _bar("{task.fields[note]}") as bar:
+        task = bar.add_task(plan.world.name, total=scenario.duration_s, note="taking off")
 
-            def watch(now: Any) -> None:
-                note = f"coverage {now.coverage:6.1%}  collisions {now.collisions}"
-                bar.update(task, completed=now.search_time_s, note=note)
+        def watch(now: Any) -> None:
+            note = f"coverage {now.coverage:6.1%}  collisions {now.collisions}"
+            bar.update(task, completed=now.search_time_s, note=note)
 
-            record = fly_episode(plan, out_dir / plan.episode_id if bag else None, watch, stop)
-        record.run["compile_s"] = round(compile_s, 3)
-        if as_json:
-            print(json.dumps(record.as_dict()), flush=True)
-        else:
-            _print_record(record)
-        if not record.result["valid"]:
-            kept = "; its bag is whole up to that moment" if bag else ""
-            _note(f"the episode is INVALID ({record.result['invalid_reason']}){kept}")
-            raise typer.Exit(RunError.exit_code)
+        record = fly_episode(plan, out_dir / plan.episode_id if bag else None, watch, stop)
+    record.run["compile_s"] = round(compile_s, 3)
+    if as_json:
+        print(json.dumps(record.as_dict()), flush=True)
+    else:
+        _print_record(record)
+    if not record.result["valid"]:
+        kept = "; its bag is whole up to that moment" if bag else ""
+        _note(f"the episode is INVALID ({record.result['invalid_reason']}){kept}")
+        raise typer.Exit(RunError.exit_code)
 
 
 def _note(text: str) -> None:
@@ -201,31 +197,31 @@ def evaluate(
     compile_s = _compile(episodes[0])
     _note(f"compilation took {compile_s:.1f} s; flying {len(episodes)} episodes")
     records = []
-    with Stopper().listening() as stop:
-        with _bar("{task.completed:.0f} of {task.total} episodes", "{task.fields[note]}") as bar:
-            task = bar.add_task("flying", total=len(episodes), note="")
+    stop = Stopper().listen()
+    with _bar("{task.completed:.0f} of {task.total} episodes", "{task.fields[note]}") as bar:
+        task = bar.add_task("flying", total=len(episodes), note="")
 
-            def watch(number: int, now: Any) -> None:
-                share = min(now.search_time_s / episodes[number].scenario.duration_s, 1.0)
-                bar.update(task, completed=number + share, note=f"{episodes[number].world.name} {now.coverage:.0%}")
+        def watch(number: int, now: Any) -> None:
+            share = min(now.search_time_s / episodes[number].scenario.duration_s, 1.0)
+            bar.update(task, completed=number + share, note=f"{episodes[number].world.name} {now.coverage:.0%}")
 
-            for record in fly_set(episodes, folder, watch, stop):
-                records.append(record)
-                bar.update(task, completed=len(records))
-                if not err.is_terminal:
-                    done = f"{len(records)} of {len(episodes)}: {record.result['episode_id']}"
-                    _note(f"{done}, coverage {record.result['coverage_240s']:.1%}, {record.run['rtf']:.0f} x real time")
-        rows = tabulate(records)
-        if as_json:
-            print(json.dumps({"folder": str(folder), "rows": [vars(row) for row in rows]}), flush=True)
-        else:
-            _print_rows(rows)
-            out.print(f"bags and {RECORDS} are in {folder}", markup=False, highlight=False, soft_wrap=True)
-        invalid = [record.result["episode_id"] for record in records if not record.result["valid"]]
-        if invalid or len(records) < len(episodes):
-            told = f" ({', '.join(invalid)})" if invalid else ""
-            _note(f"{len(records)} of {len(episodes)} episodes flown, {len(invalid)} INVALID{told}")
-            raise typer.Exit(RunError.exit_code)
+        for record in fly_set(episodes, folder, watch, stop):
+            records.append(record)
+            bar.update(task, completed=len(records))
+            if not err.is_terminal:
+                done = f"{len(records)} of {len(episodes)}: {record.result['episode_id']}"
+                _note(f"{done}, coverage {record.result['coverage_240s']:.1%}, {record.run['rtf']:.0f} x real time")
+    rows = tabulate(records)
+    if as_json:
+        print(json.dumps({"folder": str(folder), "rows": [vars(row) for row in rows]}), flush=True)
+    else:
+        _print_rows(rows)
+        out.print(f"bags and {RECORDS} are in {folder}", markup=False, highlight=False, soft_wrap=True)
+    invalid = [record.result["episode_id"] for record in records if not record.result["valid"]]
+    if invalid or len(records) < len(episodes):
+        told = f" ({', '.join(invalid)})" if invalid else ""
+        _note(f"{len(records)} of {len(episodes)} episodes flown, {len(invalid)} INVALID{told}")
+        raise typer.Exit(RunError.exit_code)
 
 
 def _print_rows(rows: list[Any]) -> None:
@@ -466,4 +462,6 @@ def main() -> None:
     except OSError as error:
         print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
         code = RunError.exit_code
+    for number in STOP_SIGNALS:  # the outcome stands: a late signal must not change the exit code
+        signal.signal(number, signal.SIG_IGN)
     sys.exit(code)
