@@ -24,8 +24,8 @@ def partitioned_lawnmower(
 ) -> Floats:
     """Waypoints [K, 2] in ENU: the area is split into equal strips along x, drone ``index`` sweeps its own strip.
 
-    Lanes run along y and start at the south edge; they stop half a swath short of the edges, which the swath
-    still reaches.
+    Lanes run along y and start in the south; they stop 0.4 swaths short of the edges, which the swath still reaches
+    ahead of the drone and along its turns; only small corners between the ends of two lanes stay open.
     """
     x_min, y_min, x_max, y_max = area
     width = (x_max - x_min) / drones
