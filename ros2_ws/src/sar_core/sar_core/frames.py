@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sar_core.compiled import compiled
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ def yaw_of(q: Floats) -> Floats:
     return yaw
 
 
-@njit(cache=True)
+@compiled
 def swap_attitude_into(q: Floats, out: Floats) -> None:
     """:func:`swap_attitude` for one quaternion, compiled and without allocation."""
     h = math.sqrt(0.5)

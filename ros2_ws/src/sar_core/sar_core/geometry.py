@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sar_core.compiled import compiled
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ def no_obstacles() -> Floats:
     return np.zeros((0, ROW))
 
 
-@njit(cache=True)
+@compiled
 def distance_to(row: Floats, x: float, y: float, z: float) -> float:
     """Signed distance from a point to one obstacle: negative inside."""
     dx = x - row[1]
@@ -61,7 +62,7 @@ def distance_to(row: Floats, x: float, y: float, z: float) -> float:
     return float(math.sqrt(orr * orr + oz * oz) + inside)
 
 
-@njit(cache=True)
+@compiled
 def nearest(obstacles: Floats, x: float, y: float, z: float) -> tuple[float, int]:
     """Signed distance to the nearest obstacle and its index; (inf, -1) where there is none."""
     best = np.inf
@@ -74,7 +75,7 @@ def nearest(obstacles: Floats, x: float, y: float, z: float) -> tuple[float, int
     return best, index
 
 
-@njit(cache=True)
+@compiled
 def gradient(row: Floats, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Unit vector along which the distance to one obstacle grows fastest (central differences)."""
     e = 1e-4
@@ -87,7 +88,7 @@ def gradient(row: Floats, x: float, y: float, z: float) -> tuple[float, float, f
     return gx / n, gy / n, gz / n
 
 
-@njit(cache=True)
+@compiled
 def segment_distance(row: Floats, a: Floats, b: Floats) -> tuple[float, float]:
     """Least signed distance from the segment a-b to one obstacle, and where on it (0 at a, 1 at b).
 

@@ -11,9 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sar_core.compiled import compiled
 from sar_core.errors import MissingDependencyError
 from sar_core.geometry import BOX
 from sar_sim import autopilot as ap
@@ -55,7 +55,7 @@ def model_xml(frame: Airframe, spawns: Floats, obstacles: Floats) -> str:
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def control(
     qpos: Floats,
     qvel: Floats,
@@ -137,7 +137,7 @@ def control(
         _push(frame, s, scale, decay, command, gust[i, AIR:], wrench[i + 1])
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _read_body(qpos: Floats, qvel: Floats, i: int, s: Floats) -> None:
     """One free body's ENU/FLU state as our NED/FRD row; MuJoCo gives rates in body axes."""
     p, v = 7 * i, 6 * i
@@ -149,7 +149,7 @@ def _read_body(qpos: Floats, qvel: Floats, i: int, s: Floats) -> None:
     s[10], s[11], s[12] = qvel[v + 3], -qvel[v + 4], -qvel[v + 5]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _push(f: Airframe, s: Floats, scale: Floats, decay: Floats, command: Floats, air: Floats, out: Floats) -> None:
     """Motor lag, rotor thrust, torque and drag of one body as MuJoCo's world-frame wrench, ENU."""
     rotor = s[ROTOR:]

@@ -12,8 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sar_core.compiled import compiled, inlined
 
 Floats = NDArray[np.float64]
 
@@ -122,7 +123,7 @@ ROLL, PITCH, YAW, THRUST = 0, 1, 2, 3  # columns of the mixer
 YAW_MARGIN = 0.15  # share of the motor range kept for yaw at full thrust (PX4 control allocator)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def reset_memory(m: Floats, g: Gains, in_air: bool, yaw: float) -> None:
     """A fresh autopilot: on the ground and disarmed, or already hovering."""
     m[:] = 0.0
@@ -140,7 +141,7 @@ def reset_memory(m: Floats, g: Gains, in_air: bool, yaw: float) -> None:
         m[THRUST_SP] = g.thr_hover
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def takeoff_velocity_limit(m: Floats, g: Gains, sp: Floats, z: float, armed: bool, dt: float) -> float:
     """Advance the take-off state and return the upward speed allowed, which ramps from far below zero."""
     start = -GRAVITY / max(g.vel_p_z, 0.01)
@@ -176,7 +177,7 @@ def takeoff_velocity_limit(m: Floats, g: Gains, sp: Floats, z: float, armed: boo
     return g.vel_max_up
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def constrain_xy(ax: float, ay: float, bx: float, by: float, limit: float) -> tuple[float, float]:
     """Sum of a (which has priority) and b, with b shortened so that the length stays within the limit."""
     sx = ax + bx
@@ -196,7 +197,7 @@ def constrain_xy(ax: float, ay: float, bx: float, by: float, limit: float) -> tu
     return ax + ux * s, ay + uy * s
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def update_hover_thrust(m: Floats, g: Gains, acc_up: float, thrust_up: float, vxy: float, vz: float, dt: float) -> None:
     """Scalar Kalman filter for the thrust that hovers, from measured vertical acceleration and applied thrust."""
     process = g.hover_noise * g.hover_noise * dt * dt
@@ -228,7 +229,7 @@ def update_hover_thrust(m: Floats, g: Gains, acc_up: float, thrust_up: float, vx
     m[HTE_VALID_S] = m[HTE_VALID_S] + dt if m[HTE + 1] < 0.001 else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def use_hover_thrust(m: Floats, new: float) -> None:
     """Change the hover thrust without a jump in thrust: the integrator absorbs the difference."""
     old = m[HOVER]
@@ -237,7 +238,7 @@ def use_hover_thrust(m: Floats, new: float) -> None:
     m[VEL_INT + 2] += (acc - GRAVITY) * old / m[HOVER] + GRAVITY - acc
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def position_step(
     m: Floats, g: Gains, sp: Floats, pos: Floats, vel: Floats, acc_z: float, tilt_cos: float, armed: bool, dt: float
 ) -> None:
@@ -326,7 +327,7 @@ def position_step(
     m[WARM] = 1.0
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def _velocity_setpoint(pos_sp: float, pos: float, gain: float, feed_forward: float) -> tuple[float, float]:
     """The part of the velocity setpoint that comes from position, and the whole; NaN where nothing is commanded."""
     from_position = (pos_sp - pos) * gain
@@ -335,7 +336,7 @@ def _velocity_setpoint(pos_sp: float, pos: float, gain: float, feed_forward: flo
     return from_position, from_position + feed_forward if math.isfinite(feed_forward) else from_position
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def _acceleration_setpoint(
     m: Floats, axis: int, vel_sp: float, vel: float, p: float, d: float, feed_forward: float
 ) -> tuple[float, float]:
@@ -347,7 +348,7 @@ def _acceleration_setpoint(
     return error, error * p + m[VEL_INT + axis] - m[VEL_DOT + axis] * d + extra
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def attitude_from_thrust(m: Floats, zx: float, zy: float, zz: float) -> None:
     """Attitude setpoint whose body z axis is the given direction and whose nose points along the yaw setpoint."""
     n = math.sqrt(zx * zx + zy * zy + zz * zz)
@@ -376,7 +377,7 @@ def attitude_from_thrust(m: Floats, zx: float, zy: float, zz: float) -> None:
     m[Q_SP], m[Q_SP + 1], m[Q_SP + 2], m[Q_SP + 3] = w, qx, qy, qz
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def _qmul(
     aw: float, ax: float, ay: float, az: float, bw: float, bx: float, by: float, bz: float
 ) -> tuple[float, float, float, float]:
@@ -388,7 +389,7 @@ def _qmul(
     )
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def attitude_step(m: Floats, g: Gains, q: Floats, yaw_rate: float) -> tuple[float, float, float]:
     """Body rate setpoint (rad/s) from the attitude estimate q; tilt has priority over yaw."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -429,7 +430,7 @@ def attitude_step(m: Floats, g: Gains, q: Floats, yaw_rate: float) -> tuple[floa
     )
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def filter_gyro(m: Floats, g: Gains, gyro: Floats, dt: float) -> None:
     """Second-order low-pass of the rates and first-order low-pass of their derivative, as PX4 filters them."""
     for k in range(3):
@@ -442,7 +443,7 @@ def filter_gyro(m: Floats, g: Gains, gyro: Floats, dt: float) -> None:
         m[GYRO_LP + k] = out
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def rate_step(m: Floats, g: Gains, sr: float, sp_: float, sy: float, dt: float) -> tuple[float, float, float]:
     """Normalised torque from the rate error; the integrators hold while landed and stop at saturation."""
     er, ep, ey = sr - m[GYRO_LP], sp_ - m[GYRO_LP + 1], sy - m[GYRO_LP + 2]
@@ -457,7 +458,7 @@ def rate_step(m: Floats, g: Gains, sr: float, sp_: float, sy: float, dt: float) 
     return tr, tp, m[YAW_TQ]
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def _integrate_rate(m: Floats, k: int, error: float, gain: float, limit: float, dt: float) -> None:
     if m[SAT_HI + k] > 0.0:
         error = min(error, 0.0)
@@ -468,7 +469,7 @@ def _integrate_rate(m: Floats, k: int, error: float, gain: float, limit: float, 
     m[RATE_INT + k] = min(max(m[RATE_INT + k] + factor * gain * error * dt, -limit), limit)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _desaturation(u: Floats, mix: Floats, axis: int, top: float) -> float:
     k_min = 0.0
     k_max = 0.0
@@ -487,12 +488,12 @@ def _desaturation(u: Floats, mix: Floats, axis: int, top: float) -> float:
     return k_min + k_max
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def _exceeds(u: Floats) -> bool:
     return bool(min(u[0], u[1], u[2], u[3]) < 0.0 or max(u[0], u[1], u[2], u[3]) > 1.0)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _desaturate(u: Floats, mix: Floats, axis: int, top: float) -> None:
     """Shift the commands along one axis so that as few as possible exceed [0, top]; thrust is only ever reduced."""
     k = _desaturation(u, mix, axis, top)
@@ -505,7 +506,7 @@ def _desaturate(u: Floats, mix: Floats, axis: int, top: float) -> None:
         u[i] += k * mix[i, axis]
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def allocate(m: Floats, mix: Floats, unmix: Floats, tr: float, tp: float, ty: float, thrust: float, u: Floats) -> None:
     """Motor commands u[4] in [0, 1] from torques and thrust: roll and pitch before yaw, thrust only reduced.
 
@@ -540,7 +541,7 @@ def allocate(m: Floats, mix: Floats, unmix: Floats, tr: float, tp: float, ty: fl
     m[ALLOC_Z] = -(unmix[3, 0] * u[0] + unmix[3, 1] * u[1] + unmix[3, 2] * u[2] + unmix[3, 3] * u[3])
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def detect_landing(m: Floats, touching: bool, vz: float, dt: float) -> None:
     """Landed after 0.9 s of ground contact with low thrust and no vertical motion (PX4's three stages in one)."""
     if m[TAKEOFF] == FLIGHT and touching and m[THRUST_SP] < 0.6 * m[HOVER] and abs(vz) < 0.25:

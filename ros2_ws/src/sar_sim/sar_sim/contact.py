@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sar_core.compiled import compiled
 from sar_core.geometry import distance_to, segment_distance
 
 Floats = NDArray[np.float64]
@@ -66,7 +66,7 @@ _FENCE_PIECE_M = 1e-2
 _SLACK_M = 1e-9
 
 
-@njit(cache=True)
+@compiled
 def fence_clearance(fence: Floats, ceiling_m: float, x: float, y: float, z: float) -> float:
     """Distance to the nearest wall of the fence or to the ceiling; negative outside."""
     nearest_sq = np.inf
@@ -92,7 +92,7 @@ def fence_clearance(fence: Floats, ceiling_m: float, x: float, y: float, z: floa
     return min(wall, ceiling_m - z)
 
 
-@njit(cache=True)
+@compiled
 def _announce(contact: Floats, row: int, phase: int, log: Log) -> Log:
     rows = log.rows
     if log.used == rows.shape[0]:
@@ -107,7 +107,7 @@ def _announce(contact: Floats, row: int, phase: int, log: Log) -> Log:
     return Log(rows, log.used + 1)
 
 
-@njit(cache=True)
+@compiled
 def _close(book: Book, row: int, unless_below: float, log: Log) -> Log:
     """End an open contact; one that came below `unless_below` has been reported as something graver."""
     contact = book.contacts[row]
@@ -118,7 +118,7 @@ def _close(book: Book, row: int, unless_below: float, log: Log) -> Log:
     return log
 
 
-@njit(cache=True)
+@compiled
 def _hold(
     book: Book,
     row: int,
@@ -158,7 +158,7 @@ def _hold(
     return log
 
 
-@njit(cache=True)
+@compiled
 def _linear_span(d0: float, d1: float, t0: float, t1: float, threshold: float) -> tuple[float, float]:
     """When a distance that goes linearly from d0 to d1 is below the threshold; (t1, t0 - 1) if never."""
     if d0 < threshold and d1 < threshold:
@@ -169,7 +169,7 @@ def _linear_span(d0: float, d1: float, t0: float, t1: float, threshold: float) -
     return (t0, cross) if d0 < threshold else (cross, t1)
 
 
-@njit(cache=True)
+@compiled
 def _quadratic_span(
     a: float, b: float, c: float, t0: float, t1: float, d: float, at: float, threshold: float
 ) -> tuple[float, float]:
@@ -187,7 +187,7 @@ def _quadratic_span(
     return t0 + lo * (t1 - t0), t0 + hi * (t1 - t0)
 
 
-@njit(cache=True)
+@compiled
 def _obstacle_edge(row: Floats, a: Floats, b: Floats, below: float, above: float, threshold: float) -> float:
     """Where on the leg a-b, between a place below and a place above it, the distance passes the threshold."""
     for _ in range(50):
@@ -200,7 +200,7 @@ def _obstacle_edge(row: Floats, a: Floats, b: Floats, below: float, above: float
     return below
 
 
-@njit(cache=True)
+@compiled
 def _obstacle_span(
     row: Floats, a: Floats, b: Floats, t0: float, t1: float, ends: tuple[float, float], at: float, threshold: float
 ) -> tuple[float, float]:
@@ -210,7 +210,7 @@ def _obstacle_span(
     return t0 + lo * (t1 - t0), t0 + hi * (t1 - t0)
 
 
-@njit(cache=True)
+@compiled
 def _first_fault(times: Floats, positions: Floats) -> int:
     """First sample and drone (sample * N + drone) that is not finite or whose time runs backwards, or -1."""
     for k in range(positions.shape[0]):
@@ -223,12 +223,12 @@ def _first_fault(times: Floats, positions: Floats) -> int:
     return -1
 
 
-@njit(cache=True)
+@compiled
 def _distance(p: Floats, q: Floats) -> float:
     return math.sqrt((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + (p[2] - q[2]) ** 2)
 
 
-@njit(cache=True)
+@compiled
 def _judge_ground(rules: Rules, book: Book, times: Floats, path: Floats, row: int, log: Log) -> Log:
     """path float64[K, 3] is one drone's flight over the tick."""
     for k in range(1, path.shape[0]):
@@ -241,7 +241,7 @@ def _judge_ground(rules: Rules, book: Book, times: Floats, path: Floats, row: in
     return log
 
 
-@njit(cache=True)
+@compiled
 def _judge_fence_leg(rules: Rules, book: Book, t0: float, t1: float, a: Floats, b: Floats, row: int, log: Log) -> Log:
     pieces = max(1, math.ceil(_distance(a, b) / _FENCE_PIECE_M))
     x, y, z, t = a[0], a[1], a[2], t0
@@ -258,7 +258,7 @@ def _judge_fence_leg(rules: Rules, book: Book, t0: float, t1: float, a: Floats, 
     return log
 
 
-@njit(cache=True)
+@compiled
 def _judge_fence(
     rules: Rules, book: Book, times: Floats, path: Floats, n: int, flown_before: float, row: int, log: Log
 ) -> Log:
@@ -278,7 +278,7 @@ def _judge_fence(
     return log
 
 
-@njit(cache=True)
+@compiled
 def _judge_obstacle(rules: Rules, book: Book, times: Floats, path: Floats, obstacle: Floats, row: int, log: Log) -> Log:
     hull, near_m = rules.hull, rules.hull + rules.margin
     d0 = distance_to(obstacle, path[0, 0], path[0, 1], path[0, 2])
@@ -302,7 +302,7 @@ def _judge_obstacle(rules: Rules, book: Book, times: Floats, path: Floats, obsta
     return log
 
 
-@njit(cache=True)
+@compiled
 def _judge_obstacles(
     rules: Rules, book: Book, times: Floats, path: Floats, n: int, flown_before: float, first_row: int, log: Log
 ) -> Log:
@@ -328,7 +328,7 @@ def _judge_obstacles(
     return log
 
 
-@njit(cache=True)
+@compiled
 def _judge_pair(
     rules: Rules, book: Book, times: Floats, one: Floats, other: Floats, row: int, near_row: int, log: Log
 ) -> Log:
@@ -358,7 +358,7 @@ def _judge_pair(
     return log
 
 
-@njit(cache=True)
+@compiled
 def judge(
     rules: Rules, book: Book, times: Floats, positions: Floats, ground_allowed: NDArray[np.bool_]
 ) -> tuple[Floats, int]:

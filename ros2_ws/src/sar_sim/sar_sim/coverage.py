@@ -24,8 +24,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sar_core.compiled import compiled
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +49,7 @@ class CoverageConfig:
         return math.floor((north - south) / self.cell_m + 0.5), math.floor((east - west) / self.cell_m + 0.5)
 
 
-@njit(cache=True)
+@compiled
 def _enter_cells(
     grid: tuple[float, float, float, float],
     first: Floats,
@@ -102,7 +103,7 @@ def _enter_cells(
     return idle
 
 
-@njit(cache=True)
+@compiled
 def _sweep(
     grid: tuple[float, float, float, float],
     times: Floats,

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sar_core.compiled import inlined
 
 Floats = NDArray[np.float64]
 Gain = tuple[float, float, float]
@@ -116,7 +117,7 @@ def design_filter(assumed: AssumedNoise) -> FilterGains:
     return FilterGains(xy[1], xy[0], z[1], z[0], float(p / (p + r)))
 
 
-@njit(cache=True)
+@inlined
 def predict_error(
     e: Floats,
     fx: float,
@@ -145,7 +146,7 @@ def predict_error(
     e[E_ATT + 2] += ngz * dt
 
 
-@njit(cache=True)
+@inlined
 def _update(e: Floats, p: int, v: int, t: int, sign: float, observed: int, noise: float, gain: Gain) -> None:
     innovation = noise - e[observed]
     e[p] += gain[0] * innovation
@@ -153,7 +154,7 @@ def _update(e: Floats, p: int, v: int, t: int, sign: float, observed: int, noise
     e[t] += sign * gain[2] * innovation
 
 
-@njit(cache=True)
+@inlined
 def fuse_gps(e: Floats, gains: FilterGains, position_noise: Floats, velocity_noise: Floats) -> None:
     """Velocity, then position, each as one scalar update per axis.
 
@@ -168,6 +169,6 @@ def fuse_gps(e: Floats, gains: FilterGains, position_noise: Floats, velocity_noi
     _update(e, 2, 5, 9, 1.0, 2, position_noise[2], gains.z_from_gps)
 
 
-@njit(cache=True)
+@inlined
 def fuse_heading(e: Floats, gains: FilterGains, noise: float) -> None:
     e[E_ATT + 2] += gains.heading * (noise - e[E_ATT + 2])

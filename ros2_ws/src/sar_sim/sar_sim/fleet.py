@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sar_core.compiled import compiled
 from sar_core.frames import swap_attitude_into, swap_world, swap_yaw
 from sar_core.geometry import no_obstacles
 from sar_core.streams import stream
@@ -193,7 +193,7 @@ class Fleet:
         )
 
 
-@njit(cache=True)
+@compiled
 def _observe(body: Floats, error: Floats, vectors: Floats, attitudes: Floats) -> None:
     """Truth and estimate of all vehicles in ENU/FLU: vectors [5, N, 3], attitudes [2, N, 4]."""
     q_est = np.empty(4)
@@ -212,7 +212,7 @@ def _observe(body: Floats, error: Floats, vectors: Floats, attitudes: Floats) ->
         swap_attitude_into(q_est, attitudes[1, i])
 
 
-@njit(cache=True)
+@compiled
 def add_path(track: Floats, flown: Floats) -> None:
     """Add the length of each vehicle's way along track [K, N, 3] to flown [N]."""
     for k in range(1, track.shape[0]):

@@ -7,9 +7,9 @@ of another is the newest packet delivered, so reordered packets never turn the c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sar_core.compiled import compiled
 from sar_core.streams import stream
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ ROUNDING_S = 1e-6
 """A packet due on a tick arrives on it, though 0.2 + 0.1 is a hair more than 0.3."""
 
 
-@njit(cache=True)
+@compiled
 def _exchange(
     now: float,
     slot: int,

@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sar_core.compiled import compiled, inlined
 from sar_core.geometry import distance_to, gradient
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ def rotor_decay(f: Airframe, h: float) -> Floats:
     return decay
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def rotate(w: float, a: float, b: float, c: float, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Turn a vector by a unit quaternion (w, a, b, c); with the vector part negated, turn it back."""
     tx = 2.0 * (b * z - c * y)
@@ -62,7 +62,7 @@ def rotate(w: float, a: float, b: float, c: float, x: float, y: float, z: float)
     return x + w * tx + b * tz - c * ty, y + w * ty + c * tx - a * tz, z + w * tz + a * ty - b * tx
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def thrust_of(speed: float, f: Airframe) -> float:
     """Nominal thrust (N) of one rotor at a share of full speed."""
     if f.thrust_exponent == 2.0:
@@ -72,7 +72,7 @@ def thrust_of(speed: float, f: Airframe) -> float:
     return float(f.thrust_max * speed**f.thrust_exponent)
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def rotor_wrench(rotor: Floats, scale: Floats, f: Airframe) -> tuple[float, float, float, float, float]:
     """Thrust (N, upwards), body torque (N m) and the sum of speeds of four rotors, each with its own thrust scale."""
     thrust = 0.0
@@ -90,7 +90,7 @@ def rotor_wrench(rotor: Floats, scale: Floats, f: Airframe) -> tuple[float, floa
     return thrust, tx, ty, tz, spin
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def derivative(
     vx: float,
     vy: float,
@@ -129,7 +129,7 @@ def derivative(
     )
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def integrate(
     s: Floats,
     rotor: Floats,
@@ -220,7 +220,7 @@ def integrate(
     s[12] = r + g * (r1 + 2.0 * (r2 + r3) + r4)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def hold_on_ground(s: Floats, f: Airframe) -> bool:
     """Keep the feet above the ground plane z = 0; on it the vehicle stands still and level. True while touching."""
     depth = s[POS + 2] + f.gear_height
@@ -246,7 +246,7 @@ def hold_on_ground(s: Floats, f: Airframe) -> bool:
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def push_out(s: Floats, row: Floats, radius: float) -> None:
     """Contact with an obstacle: move the hull out along the surface normal and stop the motion into it."""
     d = distance_to(row, s[POS + 1], s[POS], -s[POS + 2])
@@ -264,7 +264,7 @@ def push_out(s: Floats, row: Floats, radius: float) -> None:
         s[VEL + 2] -= 1.2 * into * nz
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def part_vehicles(body: Floats, radius: float) -> None:
     """Hull contact between equal vehicles: share the overlap and exchange the approach speed inelastically."""
     n = body.shape[0]

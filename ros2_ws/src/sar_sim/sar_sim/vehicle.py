@@ -10,16 +10,15 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sar_core.compiled import compiled, inlined
 from sar_core.geometry import nearest
 from sar_sim import autopilot as ap
 from sar_sim import estimator as est
 from sar_sim.autopilot import Gains
 from sar_sim.estimator import FilterGains
 from sar_sim.rigidbody import (
-    BODY,
     GRAVITY,
     POS,
     QUAT,
@@ -74,7 +73,7 @@ class Noise(NamedTuple):
     heading: float
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def estimated_attitude(s: Floats, e: Floats, out: Floats) -> None:
     """A body row's attitude turned by the small world-frame attitude error."""
     a, b, c = 0.5 * e[est.E_ATT], 0.5 * e[est.E_ATT + 1], 0.5 * e[est.E_ATT + 2]
@@ -86,7 +85,7 @@ def estimated_attitude(s: Floats, e: Floats, out: Floats) -> None:
     out[3] = (z + a * y - b * x + c * w) * n
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def decide(
     s: Floats,
     m: Floats,
@@ -137,7 +136,7 @@ def decide(
             m[ap.RATE_INT + j] = 0.0
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def sense(
     s: Floats,
     e: Floats,
@@ -176,7 +175,7 @@ def sense(
         est.fuse_heading(e, filter_gains, sensor.heading * heading_noise)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def power_share(rotor: Floats, frame: Airframe) -> float:
     """Induced power of four rotors relative to hover (momentum theory: thrust to the power 3/2)."""
     power = 0.0
@@ -186,7 +185,7 @@ def power_share(rotor: Floats, frame: Airframe) -> float:
     return float(power / (4.0 * (frame.mass * GRAVITY / 4.0) ** 1.5))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def fly_one(
     s: Floats,
     rotor: Floats,
@@ -280,7 +279,7 @@ def fly_one(
     return charge
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def advance(
     body: Floats,
     memory: Floats,
@@ -380,6 +379,6 @@ def advance(
                 track[i, k + 1, 2] = -body[i, 2]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _speed(s: Floats) -> float:
     return math.sqrt(s[VEL] * s[VEL] + s[VEL + 1] * s[VEL + 1] + s[VEL + 2] * s[VEL + 2])

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sar_core.compiled import compiled
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +23,7 @@ GUST_LAW = 8
 _FEET = 3.280839895
 
 
-@njit(cache=True)
+@compiled
 def dryden(height_m: float, wind_at_6m_mps: float) -> tuple[float, float, float, float]:
     """Intensities (horizontal, vertical, m/s) and scale lengths (horizontal, vertical, m) below 1000 ft."""
     h = min(max(height_m * _FEET, 10.0), 1000.0)
@@ -31,7 +32,7 @@ def dryden(height_m: float, wind_at_6m_mps: float) -> tuple[float, float, float,
     return sigma_w / shape**0.4, sigma_w, h / shape**1.2 / _FEET, h / _FEET
 
 
-@njit(cache=True)
+@compiled
 def gust_coefficients(body: Floats, wind: Floats, dt: float, law: Floats) -> None:
     """The gust filters of one vehicle, held over one call: law [GUST_LAW] = decays, innovations,
     intensities and the mean wind's direction.
@@ -52,7 +53,7 @@ def gust_coefficients(body: Floats, wind: Floats, dt: float, law: Floats) -> Non
     law[7] = wind[1] / mean if mean > 0.0 else 0.0
 
 
-@njit(cache=True)
+@compiled
 def gust_step(gust: Floats, law: Floats, nu: float, nv: float, nw: float) -> tuple[float, float, float]:
     """Advance one gust row with three unit normals; returns (along, across, down) in m/s."""
     gust[0] = law[0] * gust[0] + law[2] * nu
@@ -61,7 +62,7 @@ def gust_step(gust: Floats, law: Floats, nu: float, nv: float, nw: float) -> tup
     return law[4] * gust[0], law[4] * across, law[5] * down
 
 
-@njit(cache=True)
+@compiled
 def moving_air(gust: Floats, law: Floats, wind: Floats, nu: float, nv: float, nw: float, air: Floats) -> None:
     """Advance one gust row and add it to the mean wind [3] (NED): air [3] receives the air's velocity."""
     along, across, down = gust_step(gust, law, nu, nv, nw)
@@ -70,7 +71,7 @@ def moving_air(gust: Floats, law: Floats, wind: Floats, nu: float, nv: float, nw
     air[2] = wind[2] + down
 
 
-@njit(cache=True)
+@compiled
 def _second_order(gust: Floats, k: int, decay: float, innovation: float, noise: float) -> float:
     """Unit-variance Dryden cross component sqrt(tau) (1 + sqrt(3) tau s) / (1 + tau s)^2 driven by white noise.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sar_core.compiled import compiled
 from sar_core.geometry import distance_to, gradient, segment_distance
 
 Floats = NDArray[np.float64]
@@ -21,7 +21,7 @@ STEER_STEP_RAD = math.radians(10.0)
 STEER_STEPS = 13
 
 
-@njit(cache=True)
+@compiled
 def follow_leg(pos: Floats, start: Floats, end: Floats, speed: float, end_speed: float) -> tuple[float, float]:
     """Horizontal velocity that returns to the leg start-end and runs along it, braking in time for its end."""
     lx, ly = end[0] - start[0], end[1] - start[1]
@@ -41,7 +41,7 @@ def follow_leg(pos: Floats, start: Floats, end: Floats, speed: float, end_speed:
     return ax / n * allowed, ay / n * allowed
 
 
-@njit(cache=True)
+@compiled
 def _blocked(pos: Floats, end: Floats, obstacles: Floats, clearance: float) -> bool:
     reach = math.sqrt((end[0] - pos[0]) ** 2 + (end[1] - pos[1]) ** 2) + clearance
     for m in range(obstacles.shape[0]):
@@ -53,7 +53,7 @@ def _blocked(pos: Floats, end: Floats, obstacles: Floats, clearance: float) -> b
     return False
 
 
-@njit(cache=True)
+@compiled
 def steer(
     pos: Floats, vx: float, vy: float, obstacles: Floats, clearance: float, horizon_s: float, side: float
 ) -> tuple[float, float, float]:
@@ -84,7 +84,7 @@ def steer(
     return 1.5 * px, 1.5 * py, first
 
 
-@njit(cache=True)
+@compiled
 def _push(pos: Floats, obstacles: Floats, clearance: float) -> tuple[float, float, bool]:
     """Unit direction away from the nearest obstacle, and whether it is nearer than the clearance."""
     best = np.inf
@@ -103,7 +103,7 @@ def _push(pos: Floats, obstacles: Floats, clearance: float) -> tuple[float, floa
     return gx / n, gy / n, best < clearance
 
 
-@njit(cache=True)
+@compiled
 def repel(
     pos: Floats, others: Floats, time_s: float, timeout_s: float, radius: float, strength: float
 ) -> tuple[float, float, float]:
