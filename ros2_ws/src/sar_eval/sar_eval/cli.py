@@ -20,8 +20,6 @@ from sar_eval import __version__
 # Typer brings its own click or uses the installed one; its exceptions lead to the right base either way.
 UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
 out = Console()
 err = Console(stderr=True)
 
@@ -56,11 +54,13 @@ class Stopper:
     def _handle(self, *_: Any) -> None:
         self.reason = "interrupted"
 
-    def listen(self) -> Stopper:
+    def listen(self) -> None:
         """From here on SIGINT and SIGTERM, however many, end the episode within a simulated second, not the process."""
-        for number in STOP_SIGNALS:
+        for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._handle)
-        return self
+
+
+stop = Stopper()
 
 
 def _bar(*columns: str) -> Progress:
@@ -130,7 +130,7 @@ def run(
     if bag:
         ready_folder(out_dir)
     compile_s = _compile(plan)
-    stop = Stopper().listen()
+    stop.listen()
     with _bar("{task.fields[note]}") as bar:
         task = bar.add_task(plan.world.name, total=scenario.duration_s, note="taking off")
 
@@ -197,7 +197,7 @@ def evaluate(
     compile_s = _compile(episodes[0])
     _note(f"compilation took {compile_s:.1f} s; flying {len(episodes)} episodes")
     records = []
-    stop = Stopper().listen()
+    stop.listen()
     with _bar("{task.completed:.0f} of {task.total} episodes", "{task.fields[note]}") as bar:
         task = bar.add_task("flying", total=len(episodes), note="")
 
@@ -443,8 +443,8 @@ def main() -> None:
     """Run a verb; every expected failure is one line on stderr and its exit code."""
     try:
         code = app(standalone_mode=False)
-    except typer.Exit as stop:
-        code = stop.exit_code
+    except typer.Exit as ending:
+        code = ending.exit_code
     except UsageError as error:
         if text := error.format_message():  # empty where no verb was given and the help has been shown
             print(f"error: {' '.join(text.split())} (see sar-eval --help)", file=sys.stderr)
@@ -462,6 +462,9 @@ def main() -> None:
     except OSError as error:
         print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
         code = RunError.exit_code
-    for number in STOP_SIGNALS:  # the outcome stands: a late signal must not change the exit code
-        signal.signal(number, signal.SIG_IGN)
+    if stop.reason:
+        # Python's shutdown restores the default handlers, and one more signal would then replace the exit code.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
