@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sar_core.geometry import box, cylinder, nearest, no_obstacles
-from sar_swarm.guidance import BRAKING_MPS2, follow_leg, repel, steer
+from sar_swarm.guidance import BRAKING_MPS2, follow_leg, repel, sidestep, steer
 
 Floats = NDArray[np.float64]
 
@@ -179,3 +179,41 @@ def test_unheard_neighbours_have_no_influence() -> None:
     assert repel(np.zeros(3), others, 1.0, 2.0, 5.0, 6.0) == (0.0, 0.0, 0.0)
     others[2] = heard(np.array([2.0, 0.0, 0.0]), stamp=1.0)[0]
     assert repel(np.zeros(3), others, 1.0, 2.0, 5.0, 6.0)[0] < 0.0
+
+
+@given(vectors, vectors, vectors, vectors)
+def test_two_drones_foresee_the_same_miss(a: Floats, va: Floats, b: Floats, vb: Floats) -> None:
+    """What one steps aside, the other steps to the opposite side by as much; the step never closes the gap."""
+    on_a = np.array(sidestep(a, va, heard(b, vb), 0.0, 2.0, 5.0, 4.0))
+    on_b = np.array(sidestep(b, vb, heard(a, va), 0.0, 2.0, 5.0, 4.0))
+    assert on_a == pytest.approx(-on_b, abs=1e-6)
+    gap, drift = a - b, va - vb
+    times = np.linspace(0.0, 4.0, 400)
+    if on_a.any():
+        assert np.linalg.norm(gap + times[:, None] * drift, axis=1).min() < 5.05
+    elif np.linalg.norm(drift) > 0.5 and gap @ drift < -0.1:
+        assert np.linalg.norm(gap + times[:, None] * drift, axis=1).min() > 4.9 or gap @ drift > -4.0 * drift @ drift
+
+
+def test_head_on_both_step_to_their_right() -> None:
+    east = sidestep(
+        np.zeros(3), np.array([8.0, 0, 0]), heard(np.array([40.0, 0, 0]), -np.array([8.0, 0, 0])), 0, 2, 5, 4
+    )
+    assert east[1] < -1.0 and abs(east[0]) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("where", "motion"),
+    [((40.0, 0.0, 0.0), (8.0, 0.0, 0.0)), ((0.0, 10.0, 0.0), (0.0, 0.0, 0.0)), ((90.0, 0.0, 0.0), (-8.0, 0.0, 0.0))],
+    ids=["same way", "abeam", "beyond the horizon"],
+)
+def test_no_conflict_no_step(where: tuple[float, float, float], motion: tuple[float, float, float]) -> None:
+    other = heard(np.array(where), np.array(motion))
+    assert sidestep(np.zeros(3), np.array([8.0, 0.0, 0.0]), other, 0.0, 2.0, 5.0, 4.0) == (0.0, 0.0, 0.0)
+
+
+def test_unheard_and_stale_neighbours_need_no_step() -> None:
+    coming = heard(np.array([20.0, 0.0, 0.0]), np.array([-8.0, 0.0, 0.0]))
+    assert sidestep(np.zeros(3), np.zeros(3), np.full((2, 7), np.nan), 0.0, 2.0, 5.0, 4.0) == (0.0, 0.0, 0.0)
+    assert sidestep(np.zeros(3), np.zeros(3), coming, 2.0, 2.0, 5.0, 4.0) == (0.0, 0.0, 0.0)
+    assert sidestep(np.zeros(3), np.zeros(3), coming, 0.0, 2.0, 5.0, 4.0) != (0.0, 0.0, 0.0)

@@ -12,7 +12,7 @@ from sar_sim.coverage import Coverage, CoverageConfig
 from sar_sim.fleet import Fleet, add_path
 from sar_sim.link import Link
 from sar_sim.referee import Referee, RefereeConfig
-from sar_swarm.guidance import follow_leg, repel, steer
+from sar_swarm.guidance import follow_leg, repel, sidestep, steer
 
 
 def compile_kernels(episode: Episode) -> float:
@@ -35,4 +35,5 @@ def compile_kernels(episode: Episode) -> float:
     follow_leg(here, np.zeros(2), there, 8.0, 3.0)
     steer(here, 8.0, 0.0, box(10, 0, 0, 2, 2, 2)[None, :], 3.0, 2.5, 0.0)
     repel(here, link.others(0), 0.0, 2.0, 5.0, 6.0)
+    sidestep(here, here, link.others(0), 0.0, 2.0, 5.0, 4.0)
     return time.perf_counter() - began

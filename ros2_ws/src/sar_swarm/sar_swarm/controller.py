@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_swarm.guidance import follow_leg, repel, steer
+from sar_swarm.guidance import follow_leg, repel, sidestep, steer
 
 Floats = NDArray[np.float64]
 
@@ -62,6 +62,7 @@ class Plan:
     stuck_s: float = 15.0
     turn_rate_rps: float = math.radians(30.0)
     neighbour_timeout_s: float = 2.0
+    foresight_s: float = 4.0
 
 
 class Sense(NamedTuple):
@@ -100,10 +101,6 @@ class Command(NamedTuple):
 
 def start_pilot(yaw: float) -> Pilot:
     return Pilot(yaw=yaw)
-
-
-def at_altitude(plan: Plan, sense: Sense) -> bool:
-    return bool(sense.position[2] > plan.altitude_m - 1.0)
 
 
 def step(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> tuple[Pilot, Command]:
@@ -188,17 +185,27 @@ def _fly(plan: Plan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Comm
         goal, end_speed, altitude = _target(plan, pilot)
     start = np.array(pilot.leg_start)
     vx, vy = follow_leg(sense.position, start, goal[:2], plan.speed_mps, end_speed)
-    vx, vy, side = steer(sense.position, vx, vy, plan.obstacles, plan.clearance_m, plan.look_ahead_s, pilot.side)
     rx, ry, rz = repel(
         sense.position, sense.others, sense.time_s, plan.neighbour_timeout_s, plan.separation_m, plan.repulsion
     )
-    vx, vy = vx + rx, vy + ry
+    sx, sy, sz = sidestep(
+        sense.position,
+        sense.velocity,
+        sense.others,
+        sense.time_s,
+        plan.neighbour_timeout_s,
+        plan.separation_m,
+        plan.foresight_s,
+    )
+    vx, vy = vx + rx + sx, vy + ry + sy
     speed = math.hypot(vx, vy)
     if speed > plan.speed_mps:
         vx, vy = vx / speed * plan.speed_mps, vy / speed * plan.speed_mps
+    vx, vy, side = steer(sense.position, vx, vy, plan.obstacles, plan.clearance_m, plan.look_ahead_s, pilot.side)
+    speed = math.hypot(vx, vy)
     yaw = _turn(pilot.yaw, math.atan2(vy, vx) if speed > 1.0 else pilot.yaw, plan.turn_rate_rps * dt)
     pilot = pilot._replace(side=side, yaw=yaw)
-    climb = altitude + max(min(rz, 2.0), -2.0)
+    climb = altitude + max(min(rz + sz, 2.0), -2.0)
     return pilot, Command(True, np.array([math.nan, math.nan, climb]), np.array([vx, vy, math.nan]), yaw)
 
 

@@ -19,6 +19,9 @@ CARROT_M = 15.0
 BRAKING_MPS2 = 2.0
 STEER_STEP_RAD = math.radians(10.0)
 STEER_STEPS = 13
+CREEPING_MPS = 0.5
+RIGHT_HAND_M = 1.0
+"""How far off dead ahead still counts as dead ahead, where both step to their right."""
 
 
 @compiled
@@ -131,3 +134,43 @@ def repel(
         ry += push * dy / d
         rz += push * dz / d
     return rx, ry, rz
+
+
+@compiled
+def sidestep(
+    pos: Floats, vel: Floats, others: Floats, time_s: float, timeout_s: float, radius: float, horizon_s: float
+) -> tuple[float, float, float]:
+    """Sum of velocities that open the closest approaches foreseen within the horizon to the radius.
+
+    others [K, 7] as in :func:`repel`. Each of two drones foresees the same miss from its own side, so they step apart;
+    dead ahead both step to their right.
+    """
+    sx = 0.0
+    sy = 0.0
+    sz = 0.0
+    for k in range(others.shape[0]):
+        age = time_s - others[k, 6]
+        if not age < timeout_s:
+            continue
+        dx = pos[0] - others[k, 0] - others[k, 3] * age
+        dy = pos[1] - others[k, 1] - others[k, 4] * age
+        dz = pos[2] - others[k, 2] - others[k, 5] * age
+        wx, wy, wz = vel[0] - others[k, 3], vel[1] - others[k, 4], vel[2] - others[k, 5]
+        closing = wx * wx + wy * wy + wz * wz
+        if closing < CREEPING_MPS * CREEPING_MPS:
+            continue
+        left = -(dx * wx + dy * wy + dz * wz) / closing
+        if left <= 0.0 or left > horizon_s:
+            continue
+        mx, my, mz = dx + wx * left, dy + wy * left, dz + wz * left
+        miss = math.sqrt(mx * mx + my * my + mz * mz)
+        if miss >= radius:
+            continue
+        speed = math.sqrt(closing)
+        mx, my = mx + RIGHT_HAND_M * wy / speed, my - RIGHT_HAND_M * wx / speed
+        n = max(math.sqrt(mx * mx + my * my + mz * mz), 1e-6)
+        need = (radius - miss) / max(left, 0.5)
+        sx += need * mx / n
+        sy += need * my / n
+        sz += need * mz / n
+    return sx, sy, sz
