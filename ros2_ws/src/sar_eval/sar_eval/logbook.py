@@ -149,6 +149,7 @@ class Logbook:
         self._stamps: list[int] = []
         self._states: list[FleetState] = []
         self._commands: list[Sequence[Command]] = []
+        self._health: list[tuple[int, list[int], list[bool], Floats, Floats]] = []
 
     def tick(self, stamp_ns: int, state: FleetState, commands: Sequence[Command]) -> None:
         """Keep one tick until the next flush."""
@@ -160,7 +161,9 @@ class Logbook:
         """Write what has been kept; from here on it survives the end of this process."""
         if self._stamps:
             self._write_ticks()
-            self._clear()
+        if self._health:
+            self._write_health()
+        self._clear()
         self._writer.flush()
 
     def _write_ticks(self) -> None:
@@ -209,19 +212,23 @@ class Logbook:
     def uav_status(
         self, stamp_ns: int, phases: Sequence[DronePhase], commands: Sequence[Command], charge: Floats, delivery: Floats
     ) -> None:
-        """Twice a second: each drone's health."""
-        stamps = np.array([stamp_ns])
+        """Twice a second: each drone's health, kept until the next flush."""
+        armed = [command.armed for command in commands]
+        self._health.append((stamp_ns, [int(phase) for phase in phases], armed, charge, delivery))
+
+    def _write_health(self) -> None:
+        stamps, phases, armed, charge, delivery = (np.array(column) for column in zip(*self._health, strict=True))
         for i in range(self._n):
-            row = self._status[i].encode(
+            rows = self._status[i].encode(
                 {
                     "header.stamp": stamps,
-                    "phase": np.array([int(phases[i])]),
-                    "armed": np.array([commands[i].armed]),
-                    "battery_fraction": np.array([charge[i]]),
-                    "link_delivery_ratio": np.array([delivery[i]]),
+                    "phase": phases[:, i],
+                    "armed": armed[:, i],
+                    "battery_fraction": charge[:, i],
+                    "link_delivery_ratio": delivery[:, i],
                 }
             )
-            self._writer.write_batch(f"/uav_{i + 1}/status", stamps, row)
+            self._writer.write_batch(f"/uav_{i + 1}/status", stamps, rows)
 
     def info(self, stamp_ns: int) -> None:
         """The one latched message that names the episode."""
