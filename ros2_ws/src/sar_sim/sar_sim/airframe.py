@@ -83,7 +83,7 @@ class Vehicle:
 
     @cached_property
     def constants(self) -> tuple[Records, Records, Floats, Floats, Floats, Records, Records]:
-        """Airframe, gains, rotor decay, mixer and inverse, filter gains and noise, as the compiled kernel takes them."""
+        """Airframe, gains, rotor decay, mixer and inverse, filter gains and noise, as the kernel takes them."""
         return (
             as_record(self.airframe),
             as_record(self.gains),

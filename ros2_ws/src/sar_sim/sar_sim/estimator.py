@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from sar_core.compiled import inlined
 
@@ -23,7 +24,6 @@ Floats = NDArray[np.float64]
 Gain = tuple[float, float, float]
 
 GRAVITY = 9.80665
-IMU_DT = 0.004
 FILTER_DT = 0.012
 GPS_PERIOD = 0.125
 HEADING_PERIOD = 0.02
@@ -31,17 +31,6 @@ HEADING_PERIOD = 0.02
 # Columns of one vehicle's error row: estimate minus truth, NED.
 E_POS, E_VEL, E_ATT, E_BIAS_Z = 0, 3, 6, 9
 ERROR = 10
-
-
-@dataclass(frozen=True)
-class SensorNoise:
-    """One standard deviation per sample of each sensor, SI units, body or NED axes."""
-
-    accel_mps2: tuple[float, float, float]
-    gyro_rps: tuple[float, float, float]
-    gps_position_m: tuple[float, float, float]
-    gps_velocity_mps: tuple[float, float, float]
-    heading_rad: float
 
 
 @dataclass(frozen=True)
@@ -69,52 +58,39 @@ class FilterGains(NamedTuple):
 
 
 def _steady_gains(
-    transition: Floats, process: Floats, schedule: list[tuple[float, int, float]], horizon_s: float = 120.0
-) -> list[Gain]:
-    """Iterate the covariance with periodic scalar measurements (period, state index, variance) until it settles.
+    coupling: float, accel_std: float, third_std: float, position_std: float, speed_std: float
+) -> tuple[Gain, Gain]:
+    """Steady gains (from position, from velocity) for a state (position, velocity, third) seen at every GPS fix.
 
-    Returns each measurement's last gain vector.
+    The third state accelerates the estimate by ``coupling``; noise enters as EKF2 lets it, once per FILTER_DT.
+    Between fixes the covariance is carried exactly (Van Loan's matrix exponential); at a fix velocity comes first.
     """
-    p = np.eye(3)
-    gains = [np.zeros(3) for _ in schedule]
-    due = [period for period, _, _ in schedule]
-    for step in range(int(horizon_s / FILTER_DT)):
-        p = transition @ p @ transition.T + process
-        t = (step + 1) * FILTER_DT
-        for k, (period, index, variance) in enumerate(schedule):
-            if t + 1e-9 >= due[k]:
-                due[k] += period
-                gain = p[:, index] / (p[index, index] + variance)
-                p = p - np.outer(gain, p[index, :])
-                gains[k] = gain
-    return [(float(k[0]), float(k[1]), float(k[2])) for k in gains]
+    rate = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, coupling], [0.0, 0.0, 0.0]])
+    density = np.diag([0.0, accel_std**2, third_std**2]) * FILTER_DT
+    exponential = linalg.expm(np.block([[-rate, density], [np.zeros((3, 3)), rate.T]]) * GPS_PERIOD)
+    transition = exponential[3:, 3:].T
+    process = transition @ exponential[:3, 3:]
+    seen = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+    p = linalg.solve_discrete_are(transition.T, seen.T, process, np.diag([speed_std**2, position_std**2]))
+    from_speed = p[:, 1] / (p[1, 1] + speed_std**2)
+    p = p - np.outer(from_speed, p[1])
+    return _as_gain(p[:, 0] / (p[0, 0] + position_std**2)), _as_gain(from_speed)
+
+
+def _as_gain(v: Floats) -> Gain:
+    return float(v[0]), float(v[1]), float(v[2])
 
 
 def design_filter(assumed: AssumedNoise) -> FilterGains:
     """Steady-state Kalman gains for the noise the filter assumes."""
-    dt = FILTER_DT
-    q_acc = (assumed.accel_mps2 * dt) ** 2
-    q_gyro = (assumed.gyro_rps * dt) ** 2
-    horizontal = np.array([[1.0, dt, 0.0], [0.0, 1.0, GRAVITY * dt], [0.0, 0.0, 1.0]])
-    xy = _steady_gains(
-        horizontal,
-        np.diag([0.0, q_acc, q_gyro]),
-        [(GPS_PERIOD, 1, assumed.gps_velocity_mps**2), (GPS_PERIOD, 0, assumed.gps_horizontal_m**2)],
-    )
-    vertical = np.array([[1.0, dt, 0.0], [0.0, 1.0, -dt], [0.0, 0.0, 1.0]])
-    z = _steady_gains(
-        vertical,
-        np.diag([0.0, q_acc, (assumed.accel_bias_mps3 * dt) ** 2]),
-        [
-            (GPS_PERIOD, 1, assumed.gps_vertical_velocity_mps**2),
-            (GPS_PERIOD, 0, assumed.gps_vertical_m**2),
-        ],
-    )
+    a = assumed
+    xy = _steady_gains(GRAVITY, a.accel_mps2, a.gyro_rps, a.gps_horizontal_m, a.gps_velocity_mps)
+    z = _steady_gains(-1.0, a.accel_mps2, a.accel_bias_mps3, a.gps_vertical_m, a.gps_vertical_velocity_mps)
     # Scalar Riccati equation for heading: p^2 = q (p + r), with q per measurement.
-    q = q_gyro / FILTER_DT * HEADING_PERIOD
-    r = assumed.heading_rad**2
+    q = a.gyro_rps**2 * FILTER_DT * HEADING_PERIOD
+    r = a.heading_rad**2
     p = 0.5 * (q + np.sqrt(q * q + 4.0 * q * r))
-    return FilterGains(xy[1], xy[0], z[1], z[0], float(p / (p + r)))
+    return FilterGains(*xy, *z, float(p / (p + r)))
 
 
 @inlined

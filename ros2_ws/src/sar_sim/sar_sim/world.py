@@ -9,27 +9,31 @@ Reading never guesses: whatever would make the two simulators see different worl
 
 from __future__ import annotations
 
-import hashlib
-import math
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from xml.parsers import expat
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.errors import InputError
 from sar_core.geometry import ROW, box, cylinder, nearest
+from sar_sim.sdf import (
+    Node,
+    Report,
+    attribute_of,
+    child_of,
+    compose,
+    numbers,
+    parse_sdf,
+    read_pose,
+    read_shape,
+    values_of,
+)
 
 Floats = NDArray[np.float64]
-Pose = tuple[float, float, float, float]
 
 SDF_VERSION = "1.9"
-SAR_NAMESPACE = "https://sar-eval.invalid/sdf"
-MAX_FILE_BYTES = 64 * 2**20
 # Half the width of an x500 with its propellers, rounded up: nearer than this a parked drone touches.
 SPAWN_CLEARANCE_M = 0.5
 SPAWN_SPACING_M = 3.0
@@ -82,29 +86,6 @@ class World:
     step_s: float
 
 
-@dataclass
-class Node:
-    """One XML element that remembers its line; elements of our namespace are tagged ``sar:...``."""
-
-    tag: str
-    attributes: dict[str, str]
-    line: int
-    where: str
-    text: str = ""
-    children: list[Node] = field(default_factory=list)
-
-    def all(self, tag: str) -> list[Node]:
-        return [c for c in self.children if c.tag == tag]
-
-    def walk(self) -> Iterator[Node]:
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-
-Report = Callable[[Node, str], None]
-
-
 def load_world(path: Path) -> World:
     """Read a world; the first thing wrong with it is an InputError naming file, line, element and what is allowed."""
 
@@ -116,124 +97,6 @@ def load_world(path: Path) -> World:
     if world is None:
         raise InputError(f"{path}: not a readable world")
     return world
-
-
-def parse_sdf(path: Path) -> tuple[Node, str]:
-    """The file's element tree and the sha256 of its bytes. DOCTYPE and entities are refused: a world needs neither."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise InputError(f"{path}: {path.stat().st_size} bytes; a world file may have {MAX_FILE_BYTES}")
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot read world file: {error.strerror}") from None
-    parser = expat.ParserCreate(namespace_separator="|")
-    top = Node("", {}, 0, "")
-    stack = [top]
-
-    def local(name: str) -> str:
-        uri, bar, tag = name.rpartition("|")
-        return f"{'sar' if uri == SAR_NAMESPACE else uri}:{tag}" if bar else tag
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        tag = local(name)
-        label = f"{tag} '{attributes['name']}'" if "name" in attributes else tag
-        outer = stack[-1].where
-        where = label if outer in ("", "sdf") else f"{outer}/{label}"
-        node = Node(tag, {local(k): v for k, v in attributes.items()}, parser.CurrentLineNumber, where)
-        stack[-1].children.append(node)
-        stack.append(node)
-
-    def end(_: str) -> None:
-        stack.pop()
-
-    def characters(text: str) -> None:
-        stack[-1].text += text
-
-    def forbid(*_: object) -> None:
-        raise InputError(f"{path}:{parser.CurrentLineNumber}: DOCTYPE and entities are not allowed in a world")
-
-    parser.buffer_text = True
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
-    parser.CharacterDataHandler = characters
-    parser.StartDoctypeDeclHandler = forbid
-    parser.EntityDeclHandler = forbid
-    try:
-        parser.Parse(data, True)
-    except expat.ExpatError as error:
-        raise InputError(f"{path}:{error.lineno}: not well-formed XML: {expat.ErrorString(error.code)}") from None
-    return top.children[0], hashlib.sha256(data).hexdigest()
-
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z", re.ASCII)
-
-
-def numbers(text: str, count: int | None, node: Node, what: str, report: Report) -> tuple[float, ...] | None:
-    """The numbers in a text, or None after reporting what is wrong; count None takes any amount."""
-    words = text.split()
-    bad = [w for w in words if not _NUMBER.match(w) or not math.isfinite(float(w))]
-    if bad:
-        report(node, f"{what} has {bad[0]!r}, which is not a finite number")
-        return None
-    if count is not None and len(words) != count:
-        report(node, f"{what} has {len(words)} values, allowed is exactly {count}")
-        return None
-    return tuple(float(w) for w in words)
-
-
-def compose(outer: Pose, inner: Pose) -> Pose:
-    """The pose (x, y, z, yaw) of a frame given in a frame that is itself turned about z only."""
-    x, y, z, yaw = outer
-    c, s = math.cos(yaw), math.sin(yaw)
-    return x + c * inner[0] - s * inner[1], y + s * inner[0] + c * inner[1], z + inner[2], yaw + inner[3]
-
-
-def read_pose(node: Node, report: Report) -> Pose | None:
-    """An element's own <pose> as (x, y, z, yaw); absent or empty means identity."""
-    poses = node.all("pose")
-    if len(poses) > 1:
-        report(node, f"<pose> appears {len(poses)} times, allowed is once")
-        return None
-    if not poses:
-        return 0.0, 0.0, 0.0, 0.0
-    pose = poses[0]
-    if pose.attributes:
-        key = next(iter(pose.attributes))
-        report(pose, f"attribute {key!r} is not supported: a pose is relative to its parent, in metres and radians")
-        return None
-    values = numbers(pose.text, 6, pose, "pose", report) if pose.text.strip() else (0.0,) * 6
-    if values is None:
-        return None
-    x, y, z, roll, pitch, yaw = values
-    if roll != 0.0 or pitch != 0.0:
-        report(pose, f"roll {roll:g} and pitch {pitch:g}: only 0 is allowed, obstacles stand upright and turn about z")
-        return None
-    return x, y, z, yaw
-
-
-def read_shape(owner: Node, report: Report) -> tuple[str, tuple[float, ...]] | None:
-    """A collision's or visual's geometry: ("box", sizes), ("cylinder", (radius, length)) or ("plane", ())."""
-    holders = owner.all("geometry")
-    shapes = holders[0].children if len(holders) == 1 else []
-    if len(shapes) != 1 or shapes[0].tag not in ("box", "cylinder", "plane"):
-        found = ", ".join(s.tag for s in shapes) or "none"
-        report(owner, f"geometry is {found}; allowed is exactly one of box, cylinder, plane")
-        return None
-    shape = shapes[0]
-    if shape.tag == "plane":
-        normal = _values(shape, "normal", 3, report)
-        if normal is not None and normal != (0.0, 0.0, 1.0):
-            report(shape, "only a horizontal plane (normal 0 0 1) is allowed")
-        return None if normal is None else ("plane", ())
-    wanted = {"size": 3} if shape.tag == "box" else {"radius": 1, "length": 1}
-    parts = [_values(shape, tag, count, report) for tag, count in wanted.items()]
-    sizes = tuple(v for part in parts if part is not None for v in part)
-    if len(sizes) != sum(wanted.values()):
-        return None
-    if min(sizes) <= 0.0:
-        report(shape, f"size {min(sizes):g} is not positive")
-        return None
-    return shape.tag, sizes
 
 
 def interpret(root: Node, path: Path, digest: str, report: Report) -> World | None:
@@ -267,8 +130,8 @@ def interpret(root: Node, path: Path, digest: str, report: Report) -> World | No
     spawns = [(n, s) for n in world.all("sar:spawn") if (s := numbers(n.text, 4, n, "spawn", report)) is not None]
     fence, ceiling = _read_fence(world, report)
     area, altitude = _read_mission(world, report)
-    step = _values(_child(world, "physics", report), "max_step_size", 1, report)
-    wind = _values(_child(world, "wind", report), "linear_velocity", 3, report)
+    step = values_of(child_of(world, "physics", report), "max_step_size", 1, report)
+    wind = values_of(child_of(world, "wind", report), "linear_velocity", 3, report)
     origin = _read_origin(world, report)
     if step is not None and step[0] <= 0.0:
         report(world.all("physics")[0], f"max_step_size {step[0]:g} is not positive")
@@ -296,30 +159,6 @@ def interpret(root: Node, path: Path, digest: str, report: Report) -> World | No
     return out
 
 
-def _child(node: Node | None, tag: str, report: Report) -> Node | None:
-    """The single child of that tag, or None after reporting its absence or repetition."""
-    if node is None:
-        return None
-    found = node.all(tag)
-    if not found:
-        report(node, f"<{tag}> is missing")
-    elif len(found) > 1:
-        report(node, f"<{tag}> appears {len(found)} times, allowed is once")
-    return found[0] if len(found) == 1 else None
-
-
-def _values(node: Node | None, tag: str, count: int, report: Report) -> tuple[float, ...] | None:
-    child = _child(node, tag, report)
-    return None if child is None else numbers(child.text, count, child, tag, report)
-
-
-def _attribute(node: Node, key: str, count: int, report: Report) -> tuple[float, ...] | None:
-    if key not in node.attributes:
-        report(node, f"attribute {key!r} is missing")
-        return None
-    return numbers(node.attributes[key], count, node, key, report)
-
-
 def _known_material(name: str, node: Node, report: Report) -> str:
     if name not in RADIO_MATERIALS:
         report(node, f"radio material {name!r} is unknown, allowed are {', '.join(sorted(RADIO_MATERIALS))}")
@@ -342,7 +181,7 @@ def _read_model(model: Node, report: Report) -> tuple[list[tuple[str, str, Float
         for collision in link.all("collision"):
             inner = read_pose(collision, report)
             shape = read_shape(collision, report)
-            tagged = _child(collision, "sar:material", report)
+            tagged = child_of(collision, "sar:material", report)
             material = "" if tagged is None else _known_material(tagged.text.strip(), tagged, report)
             if outer is None or middle is None or inner is None or shape is None:
                 continue
@@ -364,8 +203,8 @@ def _read_model(model: Node, report: Report) -> tuple[list[tuple[str, str, Float
 
 def _read_volume(node: Node, report: Report) -> tuple[str, Floats] | None:
     """A radio-only box: material, pose (x, y, z, yaw) and size as attributes."""
-    pose = _attribute(node, "pose", 4, report)
-    size = _attribute(node, "size", 3, report)
+    pose = attribute_of(node, "pose", 4, report)
+    size = attribute_of(node, "size", 3, report)
     material = _known_material(node.attributes.get("material", ""), node, report)
     if pose is None or size is None:
         return None
@@ -376,10 +215,10 @@ def _read_volume(node: Node, report: Report) -> tuple[str, Floats] | None:
 
 
 def _read_fence(world: Node, report: Report) -> tuple[Floats | None, float]:
-    node = _child(world, "sar:fence", report)
+    node = child_of(world, "sar:fence", report)
     if node is None:
         return None, 0.0
-    ceiling = _attribute(node, "ceiling_m", 1, report)
+    ceiling = attribute_of(node, "ceiling_m", 1, report)
     corners = numbers(node.text, None, node, "fence", report)
     if corners is None or ceiling is None:
         return None, 0.0
@@ -390,11 +229,11 @@ def _read_fence(world: Node, report: Report) -> tuple[Floats | None, float]:
 
 
 def _read_mission(world: Node, report: Report) -> tuple[tuple[float, float, float, float] | None, float]:
-    node = _child(world, "sar:mission", report)
+    node = child_of(world, "sar:mission", report)
     if node is None:
         return None, 0.0
-    area = _attribute(node, "area", 4, report)
-    altitude = _attribute(node, "altitude_m", 1, report)
+    area = attribute_of(node, "area", 4, report)
+    altitude = attribute_of(node, "altitude_m", 1, report)
     if area is None or altitude is None:
         return None, 0.0
     x_min, y_min, x_max, y_max = area
@@ -405,12 +244,12 @@ def _read_mission(world: Node, report: Report) -> tuple[tuple[float, float, floa
 
 
 def _read_origin(world: Node, report: Report) -> tuple[float, float, float] | None:
-    node = _child(world, "spherical_coordinates", report)
-    parts = [_values(node, tag, 1, report) for tag in ("latitude_deg", "longitude_deg", "elevation")]
-    orientation = _child(node, "world_frame_orientation", report)
+    node = child_of(world, "spherical_coordinates", report)
+    parts = [values_of(node, tag, 1, report) for tag in ("latitude_deg", "longitude_deg", "elevation")]
+    orientation = child_of(node, "world_frame_orientation", report)
     if orientation is not None and orientation.text.strip() != "ENU":
         report(orientation, f"orientation {orientation.text.strip()!r}, allowed is 'ENU'")
-    heading = _values(node, "heading_deg", 1, report)
+    heading = values_of(node, "heading_deg", 1, report)
     if node is not None and heading is not None and heading[0] != 0.0:
         report(node, f"heading_deg {heading[0]:g}, allowed is 0: x is east")
     if parts[0] is None or parts[1] is None or parts[2] is None:

@@ -20,19 +20,8 @@ import numpy as np
 
 from sar_core.errors import InputError
 from sar_core.geometry import nearest
-from sar_sim.world import (
-    SPAWN_CENTRE_M,
-    Node,
-    Report,
-    World,
-    contains,
-    interpret,
-    is_simple,
-    numbers,
-    parse_sdf,
-    read_pose,
-    read_shape,
-)
+from sar_sim.sdf import Node, Report, numbers, parse_sdf, read_pose, read_shape
+from sar_sim.world import SPAWN_CENTRE_M, World, contains, interpret, is_simple
 
 STEP_S = 0.004
 ROOMY_SPAWN_M = 3.0
