@@ -24,6 +24,7 @@ Bools = NDArray[np.bool_]
 
 STEPS_PER_SECOND = 250
 TICKS_PER_SECOND = 20
+FIXES_PER_SECOND = 8
 STEP_NS = 4_000_000
 
 
@@ -90,7 +91,7 @@ class Fleet:
         self._streams = [stream("vehicle", seed, episode, i) for i in range(n)]
         self._block = np.zeros((n, STEPS_PER_SECOND, kernel.NOISE))
         self._slow_block = np.zeros((n, STEPS_PER_SECOND // kernel.SLOW_EVERY, kernel.SLOW_NOISE))
-        self._gps_block = np.zeros((TICKS_PER_SECOND, n, kernel.GPS_NOISE))
+        self._gps_block = np.zeros((FIXES_PER_SECOND, n, kernel.GPS_NOISE))
         self._noisy = with_noise
         frame = vehicle.airframe
         for i, (x, y, z, yaw) in enumerate(spawns):
@@ -129,6 +130,7 @@ class Fleet:
     def place_estimate(self, index: int, position_ned: Floats) -> None:
         """Shift one vehicle so that its estimate is at the given position."""
         self._body[index, 0:3] = np.asarray(position_ned) - self._error[index, 0:3]
+        self._clear[index] = -np.inf
 
     def state_ned(self, index: int) -> tuple[Floats, Floats, Floats]:
         """One vehicle in PX4's frames: body row (truth), error row (estimate minus truth), estimated attitude."""
@@ -151,8 +153,9 @@ class Fleet:
                 for i, rng in enumerate(self._streams):
                     rng.standard_normal(out=self._block[i])
                     rng.standard_normal(out=self._slow_block[i])
-                    self._gps_block[:, i, :] = rng.standard_normal((TICKS_PER_SECOND, kernel.GPS_NOISE))
-            part = min(steps - done, STEPS_PER_SECOND - offset, 13)
+                    self._gps_block[:, i, :] = rng.standard_normal((FIXES_PER_SECOND, kernel.GPS_NOISE))
+            next_tick = step_of_tick(self.step * TICKS_PER_SECOND // STEPS_PER_SECOND + 1)
+            part = min(steps - done, next_tick - self.step)
             kernel.advance(
                 self._body,
                 self._memory,
@@ -165,7 +168,7 @@ class Fleet:
                 self.armed,
                 self._block[:, offset : offset + part],
                 self._slow_block,
-                self._gps_block[min(offset * TICKS_PER_SECOND // STEPS_PER_SECOND, TICKS_PER_SECOND - 1)],
+                self._gps_block[offset * FIXES_PER_SECOND // STEPS_PER_SECOND],
                 self._wind,
                 self._obstacles,
                 *constants,

@@ -33,7 +33,7 @@ from sar_sim.rigidbody import (
     rotate,
     thrust_of,
 )
-from sar_sim.wind import AIR, GUST_LAW, gust_coefficients, moving_air
+from sar_sim.wind import AIR, LAW, gust_coefficients, moving_air
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -319,7 +319,7 @@ def advance(
     n, steps = noise.shape[0], noise.shape[1]
     horizon = steps * STEP_S
     work = np.zeros((SCRATCH, 4))
-    law = np.zeros(GUST_LAW)
+    on_tick = first_step % 25 == 0 or first_step % 25 == 13
     close_pair = False
     near = np.zeros(n, dtype=np.bool_)
     for i in range(n):
@@ -338,10 +338,14 @@ def advance(
             dz = body[i, 2] - body[j, 2]
             together = 2.0 * reach + (_speed(body[j]) - _speed(body[i])) * horizon
             close_pair = close_pair or dx * dx + dy * dy + dz * dz < together * together
+        if on_tick:
+            gust_coefficients(body[i], wind, SLOW_EVERY * STEP_S, gust[i, LAW:])
+    if close_pair:
+        near[:] = True
+        clear[:] = -np.inf
     block = 1 if close_pair else steps
     for k in range(0, steps, block):
         for i in range(n):
-            gust_coefficients(body[i], wind, SLOW_EVERY * STEP_S, law)
             charge[i] = fly_one(
                 body[i],
                 body[i, ROTOR:],
@@ -349,7 +353,7 @@ def advance(
                 error[i],
                 gust[i],
                 gust[i, AIR:],
-                law,
+                gust[i, LAW:],
                 scale[i],
                 setpoints[i],
                 armed[i],

@@ -15,10 +15,10 @@ from sar_core.compiled import compiled
 
 Floats = NDArray[np.float64]
 
-AIR = 5
-GUST = 8
-"""Columns of one gust row: u, then (first-order state, the same filtered again) for v and for w, then the air [3]."""
 GUST_LAW = 8
+AIR, LAW, GUST = 5, 8, 8 + GUST_LAW
+"""Columns of one gust row: u, then (first-order state, the same filtered again) for v and for w; the air [3]; the law
+of the filters."""
 
 _FEET = 3.280839895
 
@@ -34,7 +34,7 @@ def dryden(height_m: float, wind_at_6m_mps: float) -> tuple[float, float, float,
 
 @compiled
 def gust_coefficients(body: Floats, wind: Floats, dt: float, law: Floats) -> None:
-    """The gust filters of one vehicle, held over one call: law [GUST_LAW] = decays, innovations,
+    """The gust filters of one vehicle, held from tick to tick: law [GUST_LAW] = decays, innovations,
     intensities and the mean wind's direction.
 
     They depend on height and air speed, which change little within a swarm tick.
