@@ -21,14 +21,15 @@ def compile_kernels(episode: Episode) -> float:
     From a warm cache this takes well under a second, on a fresh machine about half a minute.
     """
     began = time.perf_counter()
-    fleet = Fleet(episode.vehicle, np.zeros((1, 4)), 0, 0, episode.wind_mps, episode.world.obstacles)
+    spawns = np.array([[0.0, 0.0, 0.0, 0.0], [9.0, 0.0, 0.0, 0.0]])
+    fleet = Fleet(episode.vehicle, spawns, 0, 0, episode.wind_mps, episode.world.obstacles)
     track = fleet.tick(13)
     fleet.snapshot()
-    add_path(track, np.zeros(1))
+    add_path(track, np.zeros(2))
     times = np.arange(14, dtype=np.float64) * 0.004
     config = RefereeConfig(0.3, 0.2, episode.world.fence, 120.0, episode.world.obstacles)
-    Referee(config, 1).observe(times, track, np.array([True]))
-    Coverage(CoverageConfig((0.0, 0.0, 20.0, 20.0)), 1).observe(times, track)
+    Referee(config, 2).observe(times, track, np.array([True, True]))
+    Coverage(CoverageConfig((0.0, 0.0, 20.0, 20.0)), 2).observe(times, track)
     link = Link(2, 0, 0, 0.0, 0.0, 0.0)
     link.exchange(0.0, np.zeros((2, 3)), np.zeros((2, 3)))
     here, there = np.zeros(3), np.array([50.0, 0.0])

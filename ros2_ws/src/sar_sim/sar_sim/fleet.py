@@ -166,14 +166,16 @@ class Fleet:
                 self._scale,
                 self._setpoints,
                 self.armed,
-                self._block[:, offset : offset + part],
+                self._block,
                 self._slow_block,
                 self._gps_block[offset * FIXES_PER_SECOND // STEPS_PER_SECOND],
                 self._wind,
                 self._obstacles,
                 *constants,
                 self.step,
-                track[:, done : done + part + 1],
+                part,
+                track,
+                done,
             )
             self.step += part
             done += part

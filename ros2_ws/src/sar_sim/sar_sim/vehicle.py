@@ -303,29 +303,33 @@ def advance(
     filters: Records,
     sensors: Records,
     first_step: int,
+    steps: int,
     track: Floats,
+    done: int,
 ) -> None:
-    """Advance all vehicles by noise.shape[1] steps of 4 ms, in place.
+    """Advance all vehicles by some steps of 4 ms, at most to the next 20 Hz tick, in place.
 
     Shapes: body [N, BODY], memory [N, MEMORY], error [N, ERROR], gust [N, GUST], charge [N] in 0..1,
     clear [N] a lower bound of the distance to the nearest obstacle, renewed when it no longer says enough,
-    scale [N, 4] thrust scale per motor, setpoints [N, SETPOINT] NED, armed [N], noise [N, K, NOISE] unit normals,
-    slow_noise [N, L, SLOW_NOISE] one row per SLOW_EVERY steps of time, used round and round, gps_noise [N, GPS_NOISE]
-    for the one fix a call may contain, wind [3] NED mean, obstacles [M, 8] ENU,
-    track [N, K + 1, 3] receives true positions in ENU, the first being the state on entry. The vehicle's constants
-    come as one-element records (:func:`as_record`) of Airframe, Gains, FilterGains and Noise.
+    scale [N, 4] thrust scale per motor, setpoints [N, SETPOINT] NED, armed [N], noise [N, K, NOISE] unit normals, one
+    row per step of time, and slow_noise [N, L, SLOW_NOISE] one per SLOW_EVERY steps, both used round and round,
+    gps_noise [N, GPS_NOISE] for the one fix a call may contain, wind [3] NED mean, obstacles [M, 8] ENU,
+    track [N, T, 3] receives true positions in ENU from row ``done`` on, which is the state on entry. The vehicle's
+    constants come as one-element records (:func:`as_record`) of Airframe, Gains, FilterGains and Noise. Whole arrays
+    come in rather than slices, so that the kernel is compiled for one memory layout only.
     """
     frame, gains, filter_gains, sensor = frames[0], gain_sets[0], filters[0], sensors[0]
-    n, steps = noise.shape[0], noise.shape[1]
+    n = body.shape[0]
+    row = first_step % noise.shape[1]
     horizon = steps * STEP_S
     work = np.zeros((SCRATCH, 4))
     on_tick = first_step % 25 == 0 or first_step % 25 == 13
     close_pair = False
     near = np.zeros(n, dtype=np.bool_)
     for i in range(n):
-        track[i, 0, 0] = body[i, 1]
-        track[i, 0, 1] = body[i, 0]
-        track[i, 0, 2] = -body[i, 2]
+        track[i, done, 0] = body[i, 1]
+        track[i, done, 1] = body[i, 0]
+        track[i, done, 2] = -body[i, 2]
         travel = (_speed(body[i]) + LIVELY_MPS2 * horizon) * horizon
         reach = frame.hull_radius + travel
         if clear[i] < reach:
@@ -358,7 +362,7 @@ def advance(
                 setpoints[i],
                 armed[i],
                 charge[i],
-                noise[i, k : k + block],
+                noise[i, row + k : row + k + block],
                 slow_noise[i],
                 gps_noise[i],
                 wind,
@@ -372,15 +376,15 @@ def advance(
                 sensor,
                 decay,
                 first_step + k,
-                track[i, k:],
+                track[i, done + k :],
                 work,
             )
         if close_pair:
             part_vehicles(body, frame.hull_radius)
             for i in range(n):
-                track[i, k + 1, 0] = body[i, 1]
-                track[i, k + 1, 1] = body[i, 0]
-                track[i, k + 1, 2] = -body[i, 2]
+                track[i, done + k + 1, 0] = body[i, 1]
+                track[i, done + k + 1, 1] = body[i, 0]
+                track[i, done + k + 1, 2] = -body[i, 2]
 
 
 @compiled
