@@ -82,7 +82,7 @@ def _backend(name: str) -> str:
 
     if name == "auto":
         _, why = best_tier(diagnose())
-        err.print(f"backend auto: embedded, the only tier this version flies ({why})", style="dim")
+        _note(f"backend auto: embedded, the only tier this version flies ({why})")
         return "embedded"
     if name != "embedded":
         raise InputError(f"backend {name!r} is not known; allowed: embedded, auto")
