@@ -13,7 +13,7 @@ from sar_eval.fly import COLUMNS, fly_script, read_script
 from .manoeuvres import DATA, RECORDINGS, read_trace
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot
 
 PANELS = (
     ("pos_step_x10m", "x", 1.0, "10 m step: x (m)", 12.0),
@@ -37,7 +37,7 @@ def main(target: str) -> None:
         ours = flown[name]
         t, k = ours[0, :, 0], COLUMNS.index(column)
         low, middle, high = np.percentile(scale * ours[:, :, k], (5, 50, 95), axis=0)
-        axis.fill_between(t, low, high, color="#9ecae1", label="embedded, 5–95 % of 20 seeds")
+        axis.fill_between(t, low, high, color="#9ecae1", label="embedded, 5 to 95 % of 20 seeds")
         axis.plot(t, middle, color="#08519c", label="embedded, median")
         for suffix, colour in zip(RECORDINGS, ("#d94801", "#fd8d3c"), strict=True):
             real = read_trace(DATA / f"{name}{suffix}.csv")

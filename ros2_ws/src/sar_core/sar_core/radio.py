@@ -1,7 +1,7 @@
 """What transmitter, receiver and swarm agree on about the radio: carrier, subcarriers and the antenna array.
 
-HT20 in the 2.4 GHz band, channel 6: 56 subcarriers 312.5 kHz apart without the centre one (IEEE 802.11-2020, clause 19).
-Each drone carries two coherent antennas half a wavelength apart along its body's y axis (FLU: antenna 1 is the left one).
+HT20 in the 2.4 GHz band, channel 6: 56 subcarriers 312.5 kHz apart without the centre one (IEEE 802.11-2020, clause
+19). Each drone carries two coherent antennas half a wavelength apart along its body's y axis (FLU: antenna 1 is left).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def array_axis(w: float, x: float, y: float, z: float) -> tuple[float, float, fl
 
 @inlined
 def expected_phase(ax: float, ay: float, az: float, ux: float, uy: float, uz: float) -> float:
-    """Phase of antenna 1 minus antenna 0 for a plane wave from unit direction u (receiver to transmitter), array axis a.
+    """Phase of antenna 1 minus antenna 0 for a plane wave from unit direction u (receiver to transmitter).
 
-    The wave reaches the antenna on the transmitter's side first, so its phase leads.
+    a is the array's axis. The wave reaches the antenna on the transmitter's side first, so its phase leads.
     """
     return BASELINE * (ax * ux + ay * uy + az * uz)
