@@ -1,0 +1,459 @@
+"""What the drones' receivers hand over: from transmitted frames to int8 channel estimates.
+
+Order of events for a frame: paths and shadowing, noise floor with interference, reception by signal-to-noise ratio,
+collisions, common phase and sampling time offset, thermal noise, the two noise knobs, gain control, rounding.
+
+Every (drone, device) pair draws from streams of its own, keyed by the device's address: its numbers do not depend on
+who else flies or transmits.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from sar_core.compiled import compiled
+from sar_core.radio import ANTENNAS, LIGHT_MPS, SUBCARRIERS, array_axis
+from sar_core.streams import stream
+from sar_sim.channel import DIRECT, PATH, Complexes, Scene, add_channel, direct_channel, find_paths, make_scene, ray
+from sar_sim.devices import Device, Kind
+from sar_sim.radioconfig import RadioConfig
+from sar_sim.world import World
+
+Floats = NDArray[np.float64]
+
+BLOCK = 128
+"""Ticks for which a link's per-frame numbers are drawn at once."""
+NOISE_BLOCK = 32
+"""Frames heard for which a link's noise is drawn at once."""
+DRAWS = 6
+"""Per-frame numbers: collision, reception, common phase, sampling offset, gain step (uniform), shadowing (normal)."""
+WIDTH = len(SUBCARRIERS)
+THERMAL = ANTENNAS * WIDTH * 2
+LEVELS = 1 << 16
+FULL_SCALE = 127
+
+_middle = ndtri((np.arange(LEVELS) + 0.5) / LEVELS)
+NORMALS = (_middle / np.sqrt(np.mean(_middle**2))).astype(np.float32)
+"""Standard normal by 16 random bits: quantiles in equal steps of probability, scaled to unit variance, out to 4.3.
+Four noise samples per random word cost a sixth of drawing them one by one."""
+
+
+class Frames(NamedTuple):
+    """What one drone received at one tick, by ascending address: all that the swarm ever learns about the radio."""
+
+    stamp_ns: int
+    address: NDArray[np.uint64]  # [L]
+    beacon: NDArray[np.bool_]  # [L]
+    rssi_dbm: Floats  # [L]
+    csi: NDArray[np.int8]  # [L, ANTENNAS, subcarriers, 2] I, Q
+
+
+class Budget(NamedTuple):
+    """The link budget in the units of the kernels."""
+
+    noise_mw: float
+    midpoint_db: float
+    width_db: float
+    packet_loss: float
+    shadowing_db: float
+    shadowing_distance_m: float
+    sto_range_m: float
+    agc_step_db: float
+    csi_level: float
+    rssi_step_db: float
+    refresh_ticks: int
+
+
+class Fleet(NamedTuple):
+    """All devices as arrays, M of them."""
+
+    tracks: Floats  # [M, K, 4], padded with the last way point
+    windows: Floats  # [M, W, 2], padded with empty ones
+    amplitude: Floats  # [M] sqrt(mW) radiated, the drone's antenna gain included
+    interferes: NDArray[np.bool_]  # [M]
+    phase: NDArray[np.int64]  # [M] which of the refresh ticks is this device's
+
+
+@compiled
+def place_devices(fleet: Fleet, time_s: float, cursor: NDArray[np.int64], position: Floats, air: Floats) -> None:
+    """Positions [M, 3] and presence on the air [M] (0 or 1) at a time. `cursor` [M] remembers the leg of each track."""
+    for j in range(fleet.tracks.shape[0]):
+        track = fleet.tracks[j]
+        k = cursor[j]
+        while k + 1 < track.shape[0] and track[k + 1, 0] <= time_s:
+            k += 1
+        cursor[j] = k
+        share = 0.0
+        if k + 1 < track.shape[0] and time_s > track[k, 0]:
+            share = (time_s - track[k, 0]) / (track[k + 1, 0] - track[k, 0])
+        ahead = min(k + 1, track.shape[0] - 1)
+        for c in range(3):
+            position[j, c] = track[k, c + 1] + share * (track[ahead, c + 1] - track[k, c + 1])
+        air[j] = 0.0
+        for w in range(fleet.windows.shape[1]):
+            if fleet.windows[j, w, 0] <= time_s < fleet.windows[j, w, 1]:
+                air[j] = 1.0
+
+
+@compiled
+def receive(
+    tick: int,
+    scene: Scene,
+    budget: Budget,
+    fleet: Fleet,
+    sends: NDArray[np.bool_],
+    device: Floats,
+    drone: Floats,
+    attitude: Floats,
+    moved: Floats,
+    draws: Floats,
+    paths: Floats,
+    counts: NDArray[np.int64],
+    shadow: Floats,
+    channel: Floats,
+    noise_mw: Floats,
+    heard: NDArray[np.bool_],
+) -> None:
+    """Which frames arrive, and their noiseless channels [N, M, ANTENNAS, subcarriers, 2] in sqrt(mW)."""
+    n, m = drone.shape[0], device.shape[0]
+    for i in range(n):
+        noise_mw[i] = budget.noise_mw
+        for j in range(m):
+            p, q = device[j], drone[i]
+            if counts[i, j] == 0 or (tick + 2 * i + fleet.phase[j]) % budget.refresh_ticks == 0:
+                counts[i, j] = find_paths(scene, p[0], p[1], p[2], q[0], q[1], q[2], paths[i, j])
+            keep = math.exp(-moved[i, j] / budget.shadowing_distance_m)
+            shadow[i, j] = keep * shadow[i, j] + math.sqrt(1.0 - keep * keep) * draws[i, j, 5]
+            if sends[j] and fleet.interferes[j]:
+                _, _, _, _, re, _ = ray(paths[i, j, 0], p[0], p[1], p[2], q[0], q[1], q[2])
+                noise_mw[i] += (fleet.amplitude[j] * re) ** 2
+        axis = array_axis(attitude[i, 0], attitude[i, 1], attitude[i, 2], attitude[i, 3])
+        for j in range(m):
+            heard[i, j] = False
+            if not sends[j] or fleet.interferes[j] or draws[i, j, 0] < budget.packet_loss:
+                continue
+            amplitude = fleet.amplitude[j] * 10.0 ** (budget.shadowing_db * shadow[i, j] / 20.0)
+            u = draws[i, j, 1]
+            needed = budget.midpoint_db + budget.width_db * math.log(u / (1.0 - u)) if u > 0.0 else -np.inf
+            least = noise_mw[i] * 10.0 ** (needed / 10.0)
+            most = 0.0
+            for k in range(counts[i, j]):
+                _, _, _, _, re, im = ray(
+                    paths[i, j, k], device[j, 0], device[j, 1], device[j, 2], drone[i, 0], drone[i, 1], drone[i, 2]
+                )
+                most += math.sqrt(re * re + im * im)
+            if (amplitude * most) ** 2 < least:
+                continue
+            out = channel[i, j]
+            sto_m = budget.sto_range_m * (2.0 * draws[i, j, 3] - 1.0)
+            add_channel(
+                paths[i, j], counts[i, j], device[j], drone[i], axis, amplitude, 2.0 * math.pi * draws[i, j, 2], sto_m, out
+            )
+            power = 0.0
+            for a in range(ANTENNAS):
+                for k in range(WIDTH):
+                    power += out[a, k, 0] * out[a, k, 0] + out[a, k, 1] * out[a, k, 1]
+            heard[i, j] = power / (ANTENNAS * WIDTH) >= least
+
+
+@compiled
+def impair(
+    frame: Floats,
+    bits: NDArray[np.uint16],
+    normals: NDArray[np.float32],
+    noise_mw: float,
+    sigma: float,
+    theta: float,
+    gain_draw: float,
+    level: float,
+    agc_step_db: float,
+    rssi_step_db: float,
+    csi: NDArray[np.int8],
+) -> float:
+    """Thermal noise, knobs, gain and rounding of one frame [ANTENNAS, subcarriers, 2]; returns its signal strength.
+
+    Noise power is spread over 64 subcarriers of which 56 carry signal (IEEE 802.11-2020, table 19-6). sigma is Gaussian
+    noise of each amplitude relative to the frame's mean amplitude; theta turns antenna 1. The gain is one of the two
+    steps next to the one wanted, at the odds that meet it on average.
+    """
+    scale = math.sqrt(0.5 * noise_mw * WIDTH / 64.0)
+    power = 0.0
+    total = 0.0
+    i = 0
+    for a in range(ANTENNAS):
+        for k in range(WIDTH):
+            re = frame[a, k, 0] + scale * normals[bits[i]]
+            im = frame[a, k, 1] + scale * normals[bits[i + 1]]
+            i += 2
+            frame[a, k, 0] = re
+            frame[a, k, 1] = im
+            square = re * re + im * im
+            power += square
+            if sigma > 0.0:
+                total += math.sqrt(square)
+    power /= ANTENNAS * WIDTH
+    if sigma > 0.0:
+        spread = sigma * total / (ANTENNAS * WIDTH)
+        for a in range(ANTENNAS):
+            for k in range(WIDTH):
+                re = frame[a, k, 0]
+                im = frame[a, k, 1]
+                size = math.sqrt(re * re + im * im)
+                factor = 1.0 + spread * normals[bits[i]] / size if size > 0.0 else 1.0
+                i += 1
+                frame[a, k, 0] = re * factor
+                frame[a, k, 1] = im * factor
+    if theta != 0.0:
+        c, s = math.cos(theta), math.sin(theta)
+        for k in range(WIDTH):
+            re = frame[1, k, 0]
+            im = frame[1, k, 1]
+            frame[1, k, 0] = re * c - im * s
+            frame[1, k, 1] = re * s + im * c
+    wanted = 20.0 * math.log10(level / math.sqrt(power)) / agc_step_db
+    gain = 10.0 ** (agc_step_db * math.floor(wanted + gain_draw) / 20.0)
+    for a in range(ANTENNAS):
+        for k in range(WIDTH):
+            for c2 in range(2):
+                value = math.floor(frame[a, k, c2] * gain + 0.5)
+                csi[a, k, c2] = int(min(max(value, -FULL_SCALE), FULL_SCALE))
+    return rssi_step_db * math.floor(10.0 * math.log10(power) / rssi_step_db + 0.5)
+
+
+@compiled
+def finish(
+    heard: NDArray[np.bool_],
+    channel: Floats,
+    bits: NDArray[np.uint16],
+    used: NDArray[np.int64],
+    normals: NDArray[np.float32],
+    noise_mw: Floats,
+    sigma: float,
+    theta: Floats,
+    draws: Floats,
+    budget: Budget,
+    order: NDArray[np.int64],
+    rssi: Floats,
+    csi: NDArray[np.int8],
+) -> None:
+    """Impair every frame heard; row r of order, rssi and csi is the r-th of them, drone by drone."""
+    r = 0
+    for i in range(heard.shape[0]):
+        for j in range(heard.shape[1]):
+            if heard[i, j]:
+                rssi[r] = impair(
+                    channel[i, j],
+                    bits[i, j, used[i, j]],
+                    normals,
+                    noise_mw[i],
+                    sigma,
+                    theta[i, j],
+                    draws[i, j, 4],
+                    budget.csi_level,
+                    budget.agc_step_db,
+                    budget.rssi_step_db,
+                    csi[r],
+                )
+                used[i, j] += 1
+                order[r] = j
+                r += 1
+
+
+class Receiver:
+    """The radios of all drones. Ticks are asked for in ascending order."""
+
+    def __init__(
+        self,
+        config: RadioConfig,
+        world: World,
+        devices: Sequence[Device],
+        drones: int,
+        seed: int,
+        episode: int,
+        sigma: float,
+        kappa: float,
+    ) -> None:
+        if not (sigma >= 0.0 and math.isfinite(sigma)) or not kappa >= 0.0:
+            raise ValueError(f"sigma must be 0 or more and finite, kappa 0 or more; got sigma {sigma}, kappa {kappa}")
+        self.devices = tuple(sorted(devices, key=lambda d: d.address))
+        n, m = drones, len(self.devices)
+        self._sigma, self._kappa = sigma, kappa
+        self._scene = make_scene(world, config)
+        self._budget = make_budget(config)
+        self._fleet = make_fleet(self.devices, config)
+        keys = [[(seed, episode, i, d.address) for d in self.devices] for i in range(n)]
+        self._frame_rng = [[stream("csi frame", *key) for key in row] for row in keys]
+        self._phase_rng = [[stream("csi phase", *key) for key in row] for row in keys]
+        self._noise_rng = [[stream("csi noise", *key) for key in row] for row in keys]
+        self._traffic_rng = [stream("csi traffic", seed, episode, d.address) for d in self.devices]
+        self._duty = np.array([d.duty for d in self.devices])
+        self._address = np.array([d.address for d in self.devices], dtype=np.uint64)
+        self._beacon = np.array([d.beacon for d in self.devices], dtype=np.bool_)
+        self._block = -1
+        self._draws = np.zeros((n, m, BLOCK, DRAWS))
+        self._theta = np.zeros((n, m, BLOCK))
+        self._sends = np.zeros((m, BLOCK), dtype=np.bool_)
+        samples = THERMAL + (THERMAL // 2 if sigma > 0.0 else 0)
+        self._bits = np.zeros((n, m, NOISE_BLOCK, samples), dtype=np.uint16)
+        self._used = np.full((n, m), NOISE_BLOCK, dtype=np.int64)
+        self._paths = np.zeros((n, m, 2 + config.max_reflections, PATH))
+        self._counts = np.zeros((n, m), dtype=np.int64)
+        self._shadow = np.array([[rng.standard_normal() for rng in row] for row in self._frame_rng]).reshape(n, m)
+        self._cursor = np.zeros(m, dtype=np.int64)
+        self._position, self._air = np.zeros((m, 3)), np.zeros(m)
+        self._last_device, self._last_drone = np.full((m, 3), np.nan), np.full((n, 3), np.nan)
+        self._channel = np.zeros((n, m, ANTENNAS, WIDTH, 2))
+        self._noise = np.zeros(n)
+        self._heard = np.zeros((n, m), dtype=np.bool_)
+
+    def listen(self, stamp_ns: int, tick: int, positions: Floats, attitudes: Floats) -> list[Frames]:
+        """What each drone receives at a tick, for true positions [N, 3] (ENU) and attitudes [N, 4] (w x y z)."""
+        self._draw(tick // BLOCK)
+        row = tick % BLOCK
+        place_devices(self._fleet, stamp_ns * 1e-9, self._cursor, self._position, self._air)
+        walked = np.linalg.norm(self._position - self._last_device, axis=1)
+        flown = np.linalg.norm(positions - self._last_drone, axis=1)
+        moved = np.nan_to_num(flown[:, None] + walked[None, :])
+        self._last_device[:], self._last_drone[:] = self._position, positions
+        draws = self._draws[:, :, row]
+        receive(
+            tick,
+            self._scene,
+            self._budget,
+            self._fleet,
+            self._sends[:, row] & (self._air > 0.0),
+            self._position,
+            np.ascontiguousarray(positions, dtype=np.float64),
+            np.ascontiguousarray(attitudes, dtype=np.float64),
+            moved,
+            draws,
+            self._paths,
+            self._counts,
+            self._shadow,
+            self._channel,
+            self._noise,
+            self._heard,
+        )
+        for i, j in np.argwhere(self._heard & (self._used == NOISE_BLOCK)):
+            words = self._noise_rng[i][j].bit_generator.random_raw(self._bits[i, j].size // 4)
+            self._bits[i, j] = words.view(np.uint16).reshape(NOISE_BLOCK, -1)
+            self._used[i, j] = 0
+        per_drone = self._heard.sum(axis=1)
+        total = int(per_drone.sum())
+        order = np.empty(total, dtype=np.int64)
+        rssi = np.empty(total)
+        csi = np.empty((total, ANTENNAS, WIDTH, 2), dtype=np.int8)
+        finish(
+            self._heard,
+            self._channel,
+            self._bits,
+            self._used,
+            NORMALS,
+            self._noise,
+            self._sigma,
+            self._theta[:, :, row],
+            draws,
+            self._budget,
+            order,
+            rssi,
+            csi,
+        )
+        address, beacon = self._address[order], self._beacon[order]
+        frames = []
+        first = 0
+        for count in per_drone:
+            part = slice(first, first + int(count))
+            frames.append(Frames(stamp_ns, address[part], beacon[part], rssi[part], csi[part]))
+            first += int(count)
+        return frames
+
+    def _draw(self, block: int) -> None:
+        """Draw ahead to a block of ticks; blocks that nobody asked for are drawn and dropped."""
+        if block < self._block:
+            raise ValueError(f"ticks must ascend: block {block} was asked for after block {self._block}")
+        while self._block < block:
+            self._block += 1
+            for j, rng in enumerate(self._traffic_rng):
+                self._sends[j] = rng.random(BLOCK) < self._duty[j]
+            for i, row in enumerate(self._frame_rng):
+                for j, rng in enumerate(row):
+                    self._draws[i, j, :, :5] = rng.random((BLOCK, 5))
+                    self._draws[i, j, :, 5] = rng.standard_normal(BLOCK)
+                    if math.isfinite(self._kappa):
+                        self._theta[i, j] = self._phase_rng[i][j].vonmises(0.0, self._kappa, BLOCK)
+
+
+def make_budget(config: RadioConfig) -> Budget:
+    return Budget(
+        noise_mw=10.0 ** (config.noise_dbm / 10.0),
+        midpoint_db=config.detection_midpoint_db,
+        width_db=config.detection_width_db,
+        packet_loss=config.packet_loss,
+        shadowing_db=config.shadowing_db,
+        shadowing_distance_m=config.shadowing_distance_m,
+        sto_range_m=config.sto_range_s * LIGHT_MPS,
+        agc_step_db=config.agc_step_db,
+        csi_level=config.csi_level,
+        rssi_step_db=config.rssi_step_db,
+        refresh_ticks=config.refresh_ticks,
+    )
+
+
+def radiated_dbm(device: Device, config: RadioConfig) -> float:
+    """What a device radiates plus the drone's antenna gain: received power less path loss."""
+    if device.kind is Kind.INTERFERENCE:
+        return config.interference_dbm + config.drone_antenna_dbi + device.power_db
+    buried = config.victim_extra_loss_db if device.kind is Kind.VICTIM else 0.0
+    return config.eirp_dbm + device.power_db - buried
+
+
+def make_fleet(devices: Sequence[Device], config: RadioConfig) -> Fleet:
+    m = len(devices)
+    legs = max((len(d.track) for d in devices), default=1)
+    spans = max((len(d.windows) for d in devices), default=1)
+    tracks = np.zeros((m, legs, 4))
+    windows = np.zeros((m, max(spans, 1), 2))
+    for j, d in enumerate(devices):
+        tracks[j, : len(d.track)] = d.track
+        tracks[j, len(d.track) :] = d.track[-1]
+        tracks[j, len(d.track) :, 0] = np.inf
+        spells = d.windows or ((-np.inf, np.inf),)
+        windows[j, : len(spells)] = spells
+    return Fleet(
+        tracks,
+        windows,
+        np.array([10.0 ** (radiated_dbm(d, config) / 20.0) for d in devices]),
+        np.array([d.kind is Kind.INTERFERENCE for d in devices], dtype=np.bool_),
+        np.array([d.address % 97 for d in devices], dtype=np.int64),
+    )
+
+
+def direct_frame(
+    channel: Complexes,
+    normals: Floats,
+    noise_mw: float,
+    sigma: float,
+    theta: float,
+    gain_draw: float,
+    budget: Budget,
+) -> tuple[float, NDArray[np.int8]]:
+    """`impair` in plain numpy on a complex channel [ANTENNAS, subcarriers]: the oracle, and the peer of our speed."""
+    thermal = normals[:THERMAL].reshape(ANTENNAS, WIDTH, 2)
+    noisy = channel + np.sqrt(0.5 * noise_mw * WIDTH / 64.0) * (thermal[..., 0] + 1j * thermal[..., 1])
+    power = float(np.mean(np.abs(noisy) ** 2))
+    if sigma > 0.0:
+        size = np.abs(noisy)
+        noisy = noisy * (1.0 + sigma * size.mean() * normals[THERMAL:].reshape(ANTENNAS, WIDTH) / size)
+    noisy[1] *= np.exp(1j * theta)
+    wanted = 20.0 * np.log10(budget.csi_level / np.sqrt(power)) / budget.agc_step_db
+    counts = noisy * 10.0 ** (budget.agc_step_db * np.floor(wanted + gain_draw) / 20.0)
+    parts = np.floor(np.stack([counts.real, counts.imag], axis=-1) + 0.5)
+    rssi = budget.rssi_step_db * np.floor(10.0 * np.log10(power) / budget.rssi_step_db + 0.5)
+    return float(rssi), np.clip(parts, -FULL_SCALE, FULL_SCALE).astype(np.int8)
