@@ -148,6 +148,10 @@ def takeoff_velocity_limit(m: Floats, g: Gains, sp: Floats, z: float, armed: boo
     if not armed:
         m[TAKEOFF] = DISARMED
         m[TAKEOFF_S] = 0.0
+        m[HTE] = g.thr_hover
+        m[HTE + 1] = g.hover_error_init * g.hover_error_init
+        m[HTE + 2] = ACC_VAR_INIT
+        m[HTE_VALID_S] = 0.0
         return start
     state = m[TAKEOFF]
     if state == DISARMED:
@@ -233,7 +237,7 @@ def update_hover_thrust(m: Floats, g: Gains, acc_up: float, thrust_up: float, vx
 def use_hover_thrust(m: Floats, new: float) -> None:
     """Change the hover thrust without a jump in thrust: the integrator absorbs the difference."""
     old = m[HOVER]
-    m[HOVER] = min(max(new, 0.1), 0.9)
+    m[HOVER] = min(max(new, 0.05), 0.9)
     acc = m[ACC_SP_Z]
     m[VEL_INT + 2] += (acc - GRAVITY) * old / m[HOVER] + GRAVITY - acc
 
@@ -279,6 +283,12 @@ def position_step(
     px, vx = _velocity_setpoint(sp[SP_POS], pos[0], g.pos_p_xy, sp[SP_VEL])
     py, vy = _velocity_setpoint(sp[SP_POS + 1], pos[1], g.pos_p_xy, sp[SP_VEL + 1])
     _, vz = _velocity_setpoint(sp[SP_POS + 2], pos[2], g.pos_p_z, sp[SP_VEL + 2])
+    ff_x, ff_y, ff_z = sp[SP_ACC], sp[SP_ACC + 1], sp[SP_ACC + 2]
+    if m[TAKEOFF] == RAMP and math.isfinite(sp[SP_VEL + 2]):
+        ff_z = math.nan
+    if not is_flyable(sp):
+        px, py, vx, vy, vz = 0.0, 0.0, 0.0, 0.0, 0.0
+        ff_x, ff_y, ff_z = math.nan, math.nan, math.nan
     if math.isfinite(vx) and math.isfinite(vy):
         vx, vy = constrain_xy(px, py, vx - px, vy - py, g.vel_max_xy)
     else:
@@ -287,9 +297,8 @@ def position_step(
     if math.isfinite(vz):
         vz = min(max(vz, -min(speed_up, g.vel_max_up)), g.vel_max_down)
     m[VEL_INT + 2] = min(max(m[VEL_INT + 2], -GRAVITY), GRAVITY)
-    ff_z = math.nan if m[TAKEOFF] == RAMP else sp[SP_ACC + 2]
-    err_x, acc_x = _acceleration_setpoint(m, 0, vx, vel[0], g.vel_p_xy, g.vel_d_xy, sp[SP_ACC])
-    err_y, acc_y = _acceleration_setpoint(m, 1, vy, vel[1], g.vel_p_xy, g.vel_d_xy, sp[SP_ACC + 1])
+    err_x, acc_x = _acceleration_setpoint(m, 0, vx, vel[0], g.vel_p_xy, g.vel_d_xy, ff_x)
+    err_y, acc_y = _acceleration_setpoint(m, 1, vy, vel[1], g.vel_p_xy, g.vel_d_xy, ff_y)
     err_z, acc_z_sp = _acceleration_setpoint(m, 2, vz, vel[2], g.vel_p_z, g.vel_d_z, ff_z)
     m[ACC_SP_Z] = acc_z_sp
 
@@ -325,6 +334,18 @@ def position_step(
     m[THRUST_SP] = math.sqrt(tx * tx + ty * ty + tz * tz)
     attitude_from_thrust(m, -tx, -ty, -tz)
     m[WARM] = 1.0
+
+
+@inlined
+def is_flyable(sp: Floats) -> bool:
+    """Whether each axis is commanded somehow and x and y alike; PX4 answers anything else by stopping."""
+    for kind in (SP_POS, SP_VEL, SP_ACC):
+        if math.isfinite(sp[kind]) != math.isfinite(sp[kind + 1]):
+            return False
+    for k in (0, 2):
+        if not (math.isfinite(sp[SP_POS + k]) or math.isfinite(sp[SP_VEL + k]) or math.isfinite(sp[SP_ACC + k])):
+            return False
+    return True
 
 
 @inlined
