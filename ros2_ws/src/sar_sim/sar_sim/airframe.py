@@ -96,8 +96,14 @@ class Vehicle:
 
 
 def describe_validation(path: Path, error: ValidationError) -> str:
-    """The first problem pydantic found, as one line: file, key, value, what is allowed."""
-    first = error.errors()[0]
+    """The first problem pydantic found, as one line: file, key, value, what is allowed.
+
+    A misspelt key is missing under its right name and unknown under the one given, which helps more.
+    """
+    problems = error.errors()
+    first = problems[0]
+    if first["type"] == "missing":
+        first = next((p for p in problems if p["type"] == "extra_forbidden"), first)
     key = ".".join(str(part) for part in first["loc"]) or "(top level)"
     given = first.get("input")
     if first["type"] == "extra_forbidden":
