@@ -107,7 +107,7 @@ def coherence(row: Floats) -> float:
     """R of a window in [0, 1]; 0 where it is empty."""
     if row[W_COUNT] == 0.0:
         return 0.0
-    return min(math.sqrt(row[W_COS] * row[W_COS] + row[W_SIN] * row[W_SIN]) / row[W_COUNT], 1.0)
+    return min(math.sqrt(row[W_COS] * row[W_COS] + row[W_SIN] * row[W_SIN]) / float(row[W_COUNT]), 1.0)
 
 
 @compiled

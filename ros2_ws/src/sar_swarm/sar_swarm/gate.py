@@ -61,7 +61,7 @@ class GateConfig:
     stale_frames: int = 200
     collect_frames: int = 200
     rebuilt_variance: float = 4.0
-    """A rebuilt template's variance over the collected frames' variance: at 1 unchanged noise scores 0.71, at 4 0.89."""
+    """A rebuilt template's variance over the collected frames': at 1 unchanged noise would score 0.71, at 4 0.89."""
     predict_only_noise: float = 3.0
     adaptive: bool = False
     """Let PredictOnly's noise factor grow from 1 at ``accept`` to ``predict_only_noise`` at ``reject_below``."""
@@ -69,6 +69,8 @@ class GateConfig:
     forced_frames: int = 600
     forced_noise: float = 10.0
     """With ``forced_accept``: after so many frames without an Accept take frames anyway, at this noise factor."""
+    forced_open: bool = False
+    """Let every frame speak at noise 1 while both gates are still worked out: what a mission without gates would do."""
 
     def array(self) -> Floats:
         """The numbers the kernels take."""
@@ -119,7 +121,7 @@ def step_phase_gate(row: Floats, coherence: float, frames: float, config: Floats
             row[P_OPEN] = 0.0
         row[P_EVALUATIONS] += 1.0
         row[P_OPENED] += row[P_OPEN]
-    return row[P_OPEN] == 1.0
+    return bool(row[P_OPEN] == 1.0)
 
 
 def duty_cycle(row: Floats) -> float | None:
@@ -182,7 +184,7 @@ def _rebuild(row: Floats, template: Floats, config: Floats) -> None:
 
 @inlined
 def passes(is_open: bool, state: int) -> bool:
-    """Whether a frame may speak for a victim: the phase gate is open and the amplitude gate neither rejects nor rests."""
+    """Whether a frame may speak for a victim: phase gate open, amplitude gate neither rejecting nor recalibrating."""
     return is_open and state != _REJECT and state != _RECALIBRATE
 
 

@@ -38,7 +38,7 @@ _MIN_RHO, _MAX_RHO = 1.0 / 2000.0, 1.0 / 5.0
 
 @dataclass(frozen=True)
 class TrackerConfig:
-    """Phases in rad, lengths in m. Without ``compensate`` the prediction is always 0: the raw phase goes to the gate."""
+    """Phases in rad, lengths in m. Without ``compensate`` the prediction is 0: the gate sees the raw phase."""
 
     compensate: bool = True
     phase_noise_rad: float = 0.85
@@ -128,7 +128,7 @@ def phase_of(row: Floats, ax: float, ay: float, az: float, pz: float, config: Fl
     """The phase (rad, not wrapped) the row predicts for array axis a at height pz."""
     if config[0] == 0.0:
         return 0.0
-    return BASELINE * (ax * row[UX] + ay * row[UY] - az * (pz - config[6]) * row[RHO])
+    return BASELINE * float(ax * row[UX] + ay * row[UY] - az * (pz - config[6]) * row[RHO])
 
 
 @compiled
@@ -161,7 +161,7 @@ def correct(row: Floats, residual: float, ax: float, ay: float, az: float, confi
 
 @compiled
 def residuals(phases: Floats, times: Floats, positions: Floats, axes: Floats, range_m: float, config: Floats) -> Floats:
-    """Wrapped residuals [T] of one link's measured phases [T], for times [T], positions [T, 3] and array axes [T, 3]."""
+    """Wrapped residuals [T] of one link's phases [T], for times [T], own positions [T, 3] and array axes [T, 3]."""
     row = np.zeros(TRACKER)
     out = np.empty(phases.size)
     for t in range(phases.size):
