@@ -40,16 +40,20 @@ MAX_GAP = 50.0
 
 
 class Model(NamedTuple):
-    """What the solver believes about the errors. Log standard deviations are of the range's natural logarithm."""
+    """What the solver believes about the errors. Log standard deviations are of the range's natural logarithm.
+
+    3 dB of shadowing and of unknown transmit power are 0.345 each in free space (3 ln 10 / 20); the rest of an
+    observation's own range spread counts as fresh noise. The phase's multipath share is a guess on the safe side.
+    """
 
     height_m: float = 0.5
     pose_std_m: float = 0.3
     yaw_std_rad: float = 0.01
     pose_correlation_s: float = 10.0
-    shadow_log_std: float = 0.25
+    shadow_log_std: float = 0.345
     multipath_phase_std_rad: float = 0.05
-    shadow_correlation_m: float = 20.0
-    power_log_std: float = 0.35
+    shadow_correlation_m: float = 37.0
+    power_log_std: float = 0.345
     white_log_std_floor: float = 0.005
     speed_std_mps: float = 10.0
     student_nu: float = 5.0
@@ -224,7 +228,7 @@ def _evaluate(
         H[2, 3], H[2, 4] = txb, tyb
         H[3, 3], H[3, 4], H[4, 4] = qxx + speed, qxy, qyy + speed
         g[3], g[4] = ux - speed * p[3], uy - speed * p[4]
-    return likelihood
+    return float(likelihood)
 
 
 @compiled
