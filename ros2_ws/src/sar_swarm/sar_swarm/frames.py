@@ -79,7 +79,7 @@ class FrameConfig:
 
 @compiled
 def screen(
-    known: Addresses, stamps: Ints, batch: Batch, silence_ns: int, counts: Ints, rows: Ints, fresh: Flags
+    known: Addresses, stamps: Ints, batch: Batch, silence_ns: float, counts: Ints, rows: Ints, fresh: Flags
 ) -> None:
     """Check each frame of a batch and give it the row of its address in the table ``known`` / ``stamps`` [LINKS].
 
@@ -123,7 +123,7 @@ def screen(
             counts[_STALE] += 1
             continue
         else:
-            fresh[i] = stamp_ns - stamps[row] > silence_ns
+            fresh[i] = float(stamp_ns - stamps[row]) > silence_ns
         stamps[row] = stamp_ns
         rows[i] = row
 
@@ -137,7 +137,7 @@ class FrameFilter:
         self.counts = np.zeros(REASONS, dtype=np.int64)
         self.known = np.zeros(LINKS, dtype=np.uint64)
         self.stamps = np.full(LINKS, _NEVER, dtype=np.int64)
-        self.silence_ns = round(self.config.silence_s * 1e9)
+        self.silence_ns = self.config.silence_s * 1e9
         self._age_ns = round(self.config.max_age_s * 1e9)
         self._ahead_ns = round(self.config.max_ahead_s * 1e9)
 

@@ -54,6 +54,17 @@ G_HEARD, G_USED, G_BLOCKED, G_START, G_WORST, G_STATE, G_BEACON = range(7)
 G_TIME, G_POS, G_AXIS, G_COS, G_SIN, G_RSSI, G_NOISE2 = 7, 8, 11, 14, 15, 16, 17
 GROUP = 18
 
+# All of a link's memory in one row: last reported state, then the rows of its parts.
+M_REPORTED = 0
+M_WINDOW = 1
+M_TEMPLATE = M_WINDOW + W_RING + 2 * WINDOW
+M_PHASE_GATE = M_TEMPLATE + TEMPLATE
+M_AMPLITUDE_GATE = M_PHASE_GATE + PHASE_GATE
+M_TRACKER = M_AMPLITUDE_GATE + AMPLITUDE_GATE
+M_START = M_TRACKER + TRACKER
+M_GROUP = M_START + TRACKER
+MEMORY = M_GROUP + GROUP
+
 # What the kernel hands back: a row per observation, and a row per change of a gate.
 O_ROW, O_TIME, O_POS, O_AXIS, O_PHASE, O_RSSI, O_USED, O_NOISE = 0, 1, 2, 5, 8, 9, 10, 11
 O_STATE, O_OPEN, O_USABLE, O_BEACON, O_COHERENCE, O_WINDOW = 12, 13, 14, 15, 16, 17
@@ -61,8 +72,13 @@ OBSERVED = 18
 C_ROW, C_OPEN, C_STATE, C_COHERENCE, C_SCORE = 0, 1, 2, 3, 4
 CHANGED = 5
 
-# Where the kernel finds its own numbers.
-_GROUP_S, _GROUP_FRAMES, _MIN_FRAMES, _FORCED_OPEN, _REFERENCE_DBM, _EXPONENT = range(6)
+# Where the kernel finds its own numbers, and where in the same array the parts' configurations begin.
+_GROUP_S, _GROUP_FRAMES, _MIN_FRAMES, _FORCED_OPEN, _REFERENCE_DBM, _EXPONENT, _SILENCE_NS = range(7)
+_GATE_AT = 7
+_TEMPLATE_AT = _GATE_AT + GateConfig().array().size
+_TRACKER_AT = _TEMPLATE_AT + TemplateConfig().array().size
+
+_NOT_FINITE = int(Reason.NOT_FINITE)
 
 MAX_PHASE_STD = math.pi / math.sqrt(3.0)
 """Standard deviation of a phase about which nothing is known."""
@@ -111,17 +127,17 @@ class ListenerConfig:
     """What the receiver itself leaves in a mean phase; own pose errors are the fusion's to add."""
 
     def array(self) -> Floats:
-        """The numbers the kernel takes."""
-        return np.array(
-            [
-                self.group_s,
-                self.group_frames,
-                self.min_frames,
-                float(self.gate.forced_open),
-                self.law.reference_dbm,
-                self.law.exponent,
-            ]
-        )
+        """The numbers the kernel takes, its own and then the parts'."""
+        own = [
+            self.group_s,
+            self.group_frames,
+            self.min_frames,
+            float(self.gate.forced_open),
+            self.law.reference_dbm,
+            self.law.exponent,
+            self.frames.silence_s * 1e9,
+        ]
+        return np.concatenate([own, self.gate.array(), self.template.array(), self.tracker.array()])
 
 
 class Observation(NamedTuple):
@@ -188,42 +204,13 @@ def _read_frame(csi: Bytes, power: Floats) -> tuple[float, float]:
 
 
 class Links(NamedTuple):
-    """All that a drone remembers of its links: arrays with a row per address (counts and shares: totals)."""
+    """All that a drone remembers of its links: memory has a row per address, counts and shares are totals."""
 
     known: Addresses
     stamps: Ints
     counts: Ints
-    windows: Floats
-    templates: Floats
-    phase_gates: Floats
-    amplitude_gates: Floats
-    trackers: Floats
-    starts: Floats
-    groups: Floats
-    reported: Ints
     shares: Ints
-
-
-class Rules(NamedTuple):
-    """The configuration as the kernels take it."""
-
-    silence_ns: int
-    listener: Floats
-    gate: Floats
-    template: Floats
-    tracker: Floats
-
-
-@inlined
-def _restart(links: Links, r: int) -> None:
-    """Forget what a row held: a new address, or one that was silent for too long."""
-    links.windows[r, :] = 0.0
-    links.templates[r, :] = 0.0
-    links.phase_gates[r, :] = 0.0
-    links.amplitude_gates[r, :] = 0.0
-    links.trackers[r, :] = 0.0
-    links.groups[r, :] = 0.0
-    links.reported[r] = -1
+    memory: Floats
 
 
 @compiled
@@ -251,92 +238,97 @@ def _gather(group: Floats, blocked: bool, state: int, noise: float, time_s: floa
 
 
 @compiled
-def _conclude(links: Links, r: int, scratch: Floats, rules: Rules, out: Floats) -> bool:
+def _conclude(memory: Floats, row: int, scratch: Floats, rules: Floats, out: Floats) -> bool:
     """Write a group's observation and empty the group; False where it has too few frames to tell anything."""
-    group = links.groups[r]
+    group, tracker_rules = memory[M_GROUP:], rules[_TRACKER_AT:]
     n = group[G_USED]
-    enough: bool = n >= rules.listener[_MIN_FRAMES]
+    enough: bool = n >= rules[_MIN_FRAMES]
     if enough:
         px, py, pz = group[G_POS] / n, group[G_POS + 1] / n, group[G_POS + 2] / n
         ax, ay, az = group[G_AXIS], group[G_AXIS + 1], group[G_AXIS + 2]
         length = math.sqrt(ax * ax + ay * ay + az * az)
         ax, ay, az = ax / length, ay / length, az / length
-        scratch[:] = links.starts[r]
-        predict(scratch, px, py, pz, group[G_TIME] / n, 1.0, rules.tracker)
-        out[O_ROW] = r
+        scratch[:] = memory[M_START:M_GROUP]
+        predict(scratch, px, py, pz, group[G_TIME] / n, 1.0, tracker_rules)
+        out[O_ROW] = row
         out[O_TIME] = group[G_TIME] / n
         out[O_POS], out[O_POS + 1], out[O_POS + 2] = px, py, pz
         out[O_AXIS], out[O_AXIS + 1], out[O_AXIS + 2] = ax, ay, az
         mean = math.atan2(group[G_SIN], group[G_COS])
-        out[O_PHASE] = wrap(phase_of(scratch, ax, ay, az, pz, rules.tracker) + mean)
+        out[O_PHASE] = wrap(phase_of(scratch, ax, ay, az, pz, tracker_rules) + mean)
         out[O_RSSI] = group[G_RSSI] / n
         out[O_USED] = n
         out[O_NOISE] = math.sqrt(group[G_NOISE2] / n)
         out[O_STATE] = group[G_STATE]
-        out[O_OPEN] = links.phase_gates[r, P_OPEN]
+        out[O_OPEN] = memory[M_PHASE_GATE + P_OPEN]
         out[O_USABLE] = 1.0 - group[G_BLOCKED]
         out[O_BEACON] = group[G_BEACON]
-        out[O_COHERENCE] = coherence(links.windows[r])
-        out[O_WINDOW] = links.windows[r, W_COUNT]
+        out[O_COHERENCE] = coherence(memory[M_WINDOW:M_TEMPLATE])
+        out[O_WINDOW] = memory[M_WINDOW + W_COUNT]
     group[:] = 0.0
     return enough
 
 
 @compiled
 def hear(
-    links: Links, rules: Rules, batch: Batch, position: Floats, attitude: Floats, observed: Floats, changed: Floats
+    links: Links, rules: Floats, batch: Batch, position: Floats, attitude: Floats, observed: Floats, changed: Floats
 ) -> tuple[int, int]:
     """Take one tick's frames of a drone through the whole chain; returns how many observations and changes it wrote.
 
     observed [>= 2 L, OBSERVED] and changed [>= L, CHANGED] are filled from the top.
     """
     heard = batch.address.size
-    rows = np.empty(heard, dtype=np.int64)
-    fresh = np.empty(heard, dtype=np.bool_)
-    screen(links.known, links.stamps, batch, rules.silence_ns, links.counts, rows, fresh)
-    time_s = batch.stamp_ns * 1e-9
     px, py, pz = position[0], position[1], position[2]
     ax, ay, az = array_axis(attitude[0], attitude[1], attitude[2], attitude[3])
-    power = np.empty(BINS)
-    shape = np.empty(BINS)
-    scratch = np.empty(TRACKER)
-    forced = rules.listener[_FORCED_OPEN] == 1.0
+    if not math.isfinite(px + py + pz + ax + ay + az):
+        links.counts[_NOT_FINITE] += heard
+        return 0, 0
+    rows = np.empty(heard, dtype=np.int64)
+    fresh = np.empty(heard, dtype=np.bool_)
+    screen(links.known, links.stamps, batch, rules[_SILENCE_NS], links.counts, rows, fresh)
+    gate_rules, template_rules = rules[_GATE_AT:_TEMPLATE_AT], rules[_TEMPLATE_AT:_TRACKER_AT]
+    tracker_rules = rules[_TRACKER_AT:]
+    forced = rules[_FORCED_OPEN] == 1.0
+    time_s = batch.stamp_ns * 1e-9
+    power, shape, scratch = np.empty(BINS), np.empty(BINS), np.empty(TRACKER)
     observations = 0
     changes = 0
     for i in range(heard):
-        r = rows[i]
-        if r < 0:
+        if rows[i] < 0:
             continue
+        memory = links.memory[rows[i]]
         if fresh[i]:
-            _restart(links, r)
-        window, group, start, tracker = links.windows[r], links.groups[r], links.starts[r], links.trackers[r]
-        phase_gate, amplitude_gate = links.phase_gates[r], links.amplitude_gates[r]
+            memory[:] = 0.0
+            memory[M_REPORTED] = -1.0
+        window, template = memory[M_WINDOW:M_TEMPLATE], memory[M_TEMPLATE:M_PHASE_GATE]
+        phase_gate, amplitude_gate = memory[M_PHASE_GATE:M_AMPLITUDE_GATE], memory[M_AMPLITUDE_GATE:M_TRACKER]
+        tracker, start, group = memory[M_TRACKER:M_START], memory[M_START:M_GROUP], memory[M_GROUP:]
         before = observations
-        if group[G_HEARD] > 0.0 and time_s - group[G_START] >= rules.listener[_GROUP_S]:
-            observations += int(_conclude(links, r, scratch, rules, observed[observations]))
+        if group[G_HEARD] > 0.0 and time_s - group[G_START] >= rules[_GROUP_S]:
+            observations += int(_conclude(memory, rows[i], scratch, rules, observed[observations]))
 
         real, imaginary = _read_frame(batch.csi[i], power)
         shape_of(power, shape)
-        state = step_amplitude_gate(amplitude_gate, links.templates[r], shape, rules.gate, rules.template)
+        state = step_amplitude_gate(amplitude_gate, template, shape, gate_rules, template_rules)
 
-        exponent = (rules.listener[_REFERENCE_DBM] - batch.rssi_dbm[i]) / (10.0 * rules.listener[_EXPONENT])
-        predict(tracker, px, py, pz, time_s, 10.0**exponent, rules.tracker)
+        range_m = 10.0 ** ((rules[_REFERENCE_DBM] - batch.rssi_dbm[i]) / (10.0 * rules[_EXPONENT]))
+        predict(tracker, px, py, pz, time_s, range_m, tracker_rules)
         measured = math.atan2(imaginary, real)
-        residual = wrap(measured - phase_of(tracker, ax, ay, az, pz, rules.tracker))
+        residual = wrap(measured - phase_of(tracker, ax, ay, az, pz, tracker_rules))
         if group[G_HEARD] == 0.0:
             group[G_START] = time_s
             start[:] = tracker
-        scratch[:] = start
-        correct(tracker, residual, ax, ay, az, rules.tracker)
+        correct(tracker, residual, ax, ay, az, tracker_rules)
         r_value = push_phasor(window, math.cos(residual), math.sin(residual))
         was_open = phase_gate[P_OPEN] == 1.0
-        is_open = step_phase_gate(phase_gate, r_value, window[W_COUNT], rules.gate)
+        is_open = step_phase_gate(phase_gate, r_value, window[W_COUNT], gate_rules)
         links.shares[int(is_open), state] += 1
 
         blocked = not forced and not passes(is_open, state)
         noise = 1.0 if forced or blocked else amplitude_gate[A_NOISE]
-        predict(scratch, px, py, pz, time_s, 1.0, rules.tracker)
-        away = measured - phase_of(scratch, ax, ay, az, pz, rules.tracker)
+        scratch[:] = start
+        predict(scratch, px, py, pz, time_s, 1.0, tracker_rules)
+        away = measured - phase_of(scratch, ax, ay, az, pz, tracker_rules)
         if _gather(group, blocked, state, noise, time_s, math.cos(away), math.sin(away)):
             group[G_POS] += px
             group[G_POS + 1] += py
@@ -347,16 +339,16 @@ def hear(
             group[G_RSSI] += batch.rssi_dbm[i]
             if batch.beacon[i]:
                 group[G_BEACON] = 1.0
-        if group[G_HEARD] >= rules.listener[_GROUP_FRAMES]:
-            observations += int(_conclude(links, r, scratch, rules, observed[observations]))
+        if group[G_HEARD] >= rules[_GROUP_FRAMES]:
+            observations += int(_conclude(memory, rows[i], scratch, rules, observed[observations]))
 
-        concluded = int(observed[observations - 1, O_STATE]) if observations > before else links.reported[r]
-        if is_open != was_open or concluded != links.reported[r]:
-            links.reported[r] = concluded if concluded >= 0 else state
+        concluded = observed[observations - 1, O_STATE] if observations > before else memory[M_REPORTED]
+        if is_open != was_open or concluded != memory[M_REPORTED]:
+            memory[M_REPORTED] = concluded if concluded >= 0.0 else float(state)
             change = changed[changes]
-            change[C_ROW] = r
+            change[C_ROW] = rows[i]
             change[C_OPEN] = 1.0 if is_open else 0.0
-            change[C_STATE] = links.reported[r]
+            change[C_STATE] = memory[M_REPORTED]
             change[C_COHERENCE] = r_value
             change[C_SCORE] = amplitude_gate[A_SCORE]
             changes += 1
@@ -370,27 +362,10 @@ class Listener:
         self.config = config or ListenerConfig()
         self.filter = FrameFilter(drone, self.config.frames)
         self.drone = drone
-        self._links = Links(
-            self.filter.known,
-            self.filter.stamps,
-            self.filter.counts,
-            np.zeros((LINKS, W_RING + 2 * WINDOW)),
-            np.zeros((LINKS, TEMPLATE)),
-            np.zeros((LINKS, PHASE_GATE)),
-            np.zeros((LINKS, AMPLITUDE_GATE)),
-            np.zeros((LINKS, TRACKER)),
-            np.zeros((LINKS, TRACKER)),
-            np.zeros((LINKS, GROUP)),
-            np.full(LINKS, -1, dtype=np.int64),
-            np.zeros((2, STATES), dtype=np.int64),
-        )
-        self._rules = Rules(
-            self.filter.silence_ns,
-            self.config.array(),
-            self.config.gate.array(),
-            self.config.template.array(),
-            self.config.tracker.array(),
-        )
+        shares = np.zeros((2, STATES), dtype=np.int64)
+        memory = np.zeros((LINKS, MEMORY))
+        self._links = Links(self.filter.known, self.filter.stamps, self.filter.counts, shares, memory)
+        self._rules = self.config.array()
         self._observed = np.empty((2 * LINKS, OBSERVED))
         self._changed = np.empty((LINKS, CHANGED))
         self._relative_std = self.config.law.relative_std
@@ -413,9 +388,6 @@ class Listener:
         if batch is None:
             return [], []
         heard = len(batch.address)
-        if not math.isfinite(position.sum() + attitude.sum()):
-            self.filter.counts[Reason.NOT_FINITE] += heard
-            return [], []
         if heard > len(self._changed):
             self._observed = np.empty((2 * heard, OBSERVED))
             self._changed = np.empty((heard, CHANGED))
