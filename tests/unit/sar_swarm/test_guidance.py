@@ -195,11 +195,13 @@ def test_two_drones_foresee_the_same_miss(a: Floats, va: Floats, b: Floats, vb: 
         assert np.linalg.norm(gap + times[:, None] * drift, axis=1).min() > 4.9 or gap @ drift > -4.0 * drift @ drift
 
 
-def test_head_on_both_step_to_their_right() -> None:
-    east = sidestep(
-        np.zeros(3), np.array([8.0, 0, 0]), heard(np.array([40.0, 0, 0]), -np.array([8.0, 0, 0])), 0, 2, 5, 4
-    )
-    assert east[1] < -1.0 and abs(east[0]) < 1e-9
+@pytest.mark.parametrize("heading", [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+def test_head_on_both_step_to_their_right(heading: float) -> None:
+    ahead = np.array([math.cos(heading), math.sin(heading), 0.0])
+    right = np.array([math.sin(heading), -math.cos(heading), 0.0])
+    step = np.array(sidestep(np.zeros(3), 8.0 * ahead, heard(40.0 * ahead, -8.0 * ahead), 0.0, 2.0, 5.0, 4.0))
+    assert step @ right > 1.0
+    assert step == pytest.approx(step @ right * right, abs=1e-9)
 
 
 @pytest.mark.parametrize(
