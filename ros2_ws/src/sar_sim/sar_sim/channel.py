@@ -138,9 +138,7 @@ def loss_db(bodies: Floats, ax: float, ay: float, az: float, bx: float, by: floa
 
 
 @compiled
-def find_paths(
-    scene: Scene, px: float, py: float, pz: float, qx: float, qy: float, qz: float, paths: Floats
-) -> int:
+def find_paths(scene: Scene, px: float, py: float, pz: float, qx: float, qy: float, qz: float, paths: Floats) -> int:
     """Fill paths [2 + max_reflections, PATH] between a device p and a drone q; returns how many there are."""
     bodies = scene.bodies
     paths[:, :] = 0.0

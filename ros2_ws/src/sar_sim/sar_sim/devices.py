@@ -10,13 +10,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_core.compiled import compiled
 from sar_core.errors import InputError
 from sar_core.geometry import distance_to
 from sar_core.streams import stream
+from sar_sim.radioconfig import RadioConfig
 from sar_sim.world import World
 
 Floats = NDArray[np.float64]
@@ -125,9 +128,7 @@ def _spot(world: World, rng: np.random.Generator, height: tuple[float, float], i
     if min(x_max - x_min, y_max - y_min) <= 2.0 * EDGE_M:
         raise InputError(f"{world.path}: search area {world.area}: must be wider than {2.0 * EDGE_M:g} m for devices")
     for _ in range(TRIES):
-        place = rng.uniform(
-            (x_min + EDGE_M, y_min + EDGE_M, height[0]), (x_max - EDGE_M, y_max - EDGE_M, height[1])
-        )
+        place = rng.uniform((x_min + EDGE_M, y_min + EDGE_M, height[0]), (x_max - EDGE_M, y_max - EDGE_M, height[1]))
         if _free(world, place, inside):
             return place
     raise InputError(f"{world.path}: no free place for a device found in {TRIES} tries")
@@ -216,3 +217,71 @@ def _bursts(rng: np.random.Generator) -> tuple[tuple[float, float], ...]:
         windows.append((time, time + length))
         time += length + float(rng.exponential(60.0))
     return tuple(windows)
+
+
+class Transmitters(NamedTuple):
+    """All devices as arrays, M of them."""
+
+    tracks: Floats  # [M, K, 4], padded with the last way point
+    windows: Floats  # [M, W, 2], padded with empty ones
+    amplitude: Floats  # [M] sqrt(mW) radiated, the drone's antenna gain included
+    interferes: NDArray[np.bool_]  # [M]
+    phase: NDArray[np.int64]  # [M] which of the refresh ticks is this device's
+
+
+def radiated_dbm(device: Device, config: RadioConfig) -> float:
+    """What a device radiates plus the drone's antenna gain: received power less path loss."""
+    if device.kind is Kind.INTERFERENCE:
+        return config.interference_dbm + config.drone_antenna_dbi + device.power_db
+    buried = config.victim_extra_loss_db if device.kind is Kind.VICTIM else 0.0
+    return config.eirp_dbm + device.power_db - buried
+
+
+def make_transmitters(devices: Sequence[Device], config: RadioConfig) -> Transmitters:
+    m = len(devices)
+    legs = max((len(d.track) for d in devices), default=1)
+    spans = max((len(d.windows) for d in devices), default=1)
+    tracks = np.zeros((m, legs, 4))
+    windows = np.zeros((m, max(spans, 1), 2))
+    for j, d in enumerate(devices):
+        tracks[j, : len(d.track)] = d.track
+        tracks[j, len(d.track) :] = d.track[-1]
+        tracks[j, len(d.track) :, 0] = np.inf
+        spells = d.windows or ((-np.inf, np.inf),)
+        windows[j, : len(spells)] = spells
+    return Transmitters(
+        tracks,
+        windows,
+        np.array([10.0 ** (radiated_dbm(d, config) / 20.0) for d in devices]),
+        np.array([d.kind is Kind.INTERFERENCE for d in devices], dtype=np.bool_),
+        np.array([d.address % 97 for d in devices], dtype=np.int64),
+    )
+
+
+@compiled
+def place_devices(
+    sources: Transmitters, time_s: float, cursor: NDArray[np.int64], device: Floats, sends: NDArray[np.bool_]
+) -> None:
+    """Positions in device [M, 3] and how far each went since the last call in its column 3; who is off the air sends
+    nothing. `cursor` [M] remembers the leg of each track."""
+    for j in range(sources.tracks.shape[0]):
+        track = sources.tracks[j]
+        k = cursor[j]
+        while k + 1 < track.shape[0] and track[k + 1, 0] <= time_s:
+            k += 1
+        cursor[j] = k
+        share = 0.0
+        if k + 1 < track.shape[0] and time_s > track[k, 0]:
+            share = (time_s - track[k, 0]) / (track[k + 1, 0] - track[k, 0])
+        ahead = min(k + 1, track.shape[0] - 1)
+        went = 0.0
+        for c in range(3):
+            now = track[k, c + 1] + share * (track[ahead, c + 1] - track[k, c + 1])
+            went += (now - device[j, c]) ** 2
+            device[j, c] = now
+        device[j, 3] = math.sqrt(went) if went >= 0.0 else 0.0
+        present = False
+        for w in range(sources.windows.shape[1]):
+            if sources.windows[j, w, 0] <= time_s < sources.windows[j, w, 1]:
+                present = True
+        sends[j] = sends[j] and present

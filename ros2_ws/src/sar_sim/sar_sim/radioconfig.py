@@ -6,12 +6,13 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from sar_core.errors import InputError
+from sar_core.radio import LIGHT_MPS
 from sar_sim.airframe import describe_validation
 from sar_sim.world import RADIO_MATERIALS
 
@@ -102,3 +103,35 @@ def config_sha256(config: RadioConfig) -> str:
     materials = {name: (m.db_per_m, m.db_per_wall) for name, m in RADIO_MATERIALS.items()}
     text = json.dumps([config.model_dump(mode="json", exclude={"name"}), materials], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Budget(NamedTuple):
+    """The link budget in the units of the kernels."""
+
+    noise_mw: float
+    midpoint_db: float
+    width_db: float
+    packet_loss: float
+    shadowing_db: float
+    shadowing_distance_m: float
+    sto_range_m: float
+    agc_step_db: float
+    csi_level: float
+    rssi_step_db: float
+    refresh_ticks: int
+
+
+def make_budget(config: RadioConfig) -> Budget:
+    return Budget(
+        noise_mw=10.0 ** (config.noise_dbm / 10.0),
+        midpoint_db=config.detection_midpoint_db,
+        width_db=config.detection_width_db,
+        packet_loss=config.packet_loss,
+        shadowing_db=config.shadowing_db,
+        shadowing_distance_m=config.shadowing_distance_m,
+        sto_range_m=config.sto_range_s * LIGHT_MPS,
+        agc_step_db=config.agc_step_db,
+        csi_level=config.csi_level,
+        rssi_step_db=config.rssi_step_db,
+        refresh_ticks=config.refresh_ticks,
+    )

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sar_core.compiled import compiled
-from sar_core.radio import ANTENNAS, LIGHT_MPS, SUBCARRIERS, array_axis
+from sar_core.radio import ANTENNAS, SUBCARRIERS, array_axis
 from sar_core.streams import stream
-from sar_sim.channel import DIRECT, PATH, Complexes, Scene, add_channel, direct_channel, find_paths, make_scene, ray
-from sar_sim.devices import Device, Kind
-from sar_sim.radioconfig import RadioConfig
+from sar_sim.channel import PATH, Complexes, Scene, add_channel, direct_channel, find_paths, make_scene, ray
+from sar_sim.devices import Device, Kind, Transmitters, make_transmitters, place_devices
+from sar_sim.radioconfig import Budget, RadioConfig, make_budget
 from sar_sim.world import World
 
 Floats = NDArray[np.float64]
@@ -55,64 +55,19 @@ class Frames(NamedTuple):
     csi: NDArray[np.int8]  # [L, ANTENNAS, subcarriers, 2] I, Q
 
 
-class Budget(NamedTuple):
-    """The link budget in the units of the kernels."""
-
-    noise_mw: float
-    midpoint_db: float
-    width_db: float
-    packet_loss: float
-    shadowing_db: float
-    shadowing_distance_m: float
-    sto_range_m: float
-    agc_step_db: float
-    csi_level: float
-    rssi_step_db: float
-    refresh_ticks: int
-
-
-class Fleet(NamedTuple):
-    """All devices as arrays, M of them."""
-
-    tracks: Floats  # [M, K, 4], padded with the last way point
-    windows: Floats  # [M, W, 2], padded with empty ones
-    amplitude: Floats  # [M] sqrt(mW) radiated, the drone's antenna gain included
-    interferes: NDArray[np.bool_]  # [M]
-    phase: NDArray[np.int64]  # [M] which of the refresh ticks is this device's
-
-
-@compiled
-def place_devices(fleet: Fleet, time_s: float, cursor: NDArray[np.int64], position: Floats, air: Floats) -> None:
-    """Positions [M, 3] and presence on the air [M] (0 or 1) at a time. `cursor` [M] remembers the leg of each track."""
-    for j in range(fleet.tracks.shape[0]):
-        track = fleet.tracks[j]
-        k = cursor[j]
-        while k + 1 < track.shape[0] and track[k + 1, 0] <= time_s:
-            k += 1
-        cursor[j] = k
-        share = 0.0
-        if k + 1 < track.shape[0] and time_s > track[k, 0]:
-            share = (time_s - track[k, 0]) / (track[k + 1, 0] - track[k, 0])
-        ahead = min(k + 1, track.shape[0] - 1)
-        for c in range(3):
-            position[j, c] = track[k, c + 1] + share * (track[ahead, c + 1] - track[k, c + 1])
-        air[j] = 0.0
-        for w in range(fleet.windows.shape[1]):
-            if fleet.windows[j, w, 0] <= time_s < fleet.windows[j, w, 1]:
-                air[j] = 1.0
-
-
 @compiled
 def receive(
     tick: int,
+    time_s: float,
     scene: Scene,
     budget: Budget,
-    fleet: Fleet,
+    sources: Transmitters,
     sends: NDArray[np.bool_],
+    cursor: NDArray[np.int64],
     device: Floats,
     drone: Floats,
     attitude: Floats,
-    moved: Floats,
+    last: Floats,
     draws: Floats,
     paths: Floats,
     counts: NDArray[np.int64],
@@ -120,26 +75,39 @@ def receive(
     channel: Floats,
     noise_mw: Floats,
     heard: NDArray[np.bool_],
-) -> None:
-    """Which frames arrive, and their noiseless channels [N, M, ANTENNAS, subcarriers, 2] in sqrt(mW)."""
+    tally: NDArray[np.int64],
+    used: NDArray[np.int64],
+) -> bool:
+    """Which frames arrive, how many per drone (tally [N]), and their noiseless channels in sqrt(mW)
+    [N, M, ANTENNAS, subcarriers, 2]. Returns whether a link that heard something has used up its noise."""
     n, m = drone.shape[0], device.shape[0]
+    place_devices(sources, time_s, cursor, device, sends)
+    dry = False
     for i in range(n):
+        tally[i] = 0
+        flown = 0.0
+        for c in range(3):
+            flown += (drone[i, c] - last[i, c]) ** 2
+            last[i, c] = drone[i, c]
+        flown = math.sqrt(flown) if flown >= 0.0 else 0.0
         noise_mw[i] = budget.noise_mw
         for j in range(m):
             p, q = device[j], drone[i]
-            if counts[i, j] == 0 or (tick + 2 * i + fleet.phase[j]) % budget.refresh_ticks == 0:
+            if (tick + 2 * i + sources.phase[j]) % budget.refresh_ticks == 0:
+                counts[i, j] = 0
+            if sends[j] and counts[i, j] == 0:
                 counts[i, j] = find_paths(scene, p[0], p[1], p[2], q[0], q[1], q[2], paths[i, j])
-            keep = math.exp(-moved[i, j] / budget.shadowing_distance_m)
+            keep = math.exp(-(flown + device[j, 3]) / budget.shadowing_distance_m)
             shadow[i, j] = keep * shadow[i, j] + math.sqrt(1.0 - keep * keep) * draws[i, j, 5]
-            if sends[j] and fleet.interferes[j]:
+            if sends[j] and sources.interferes[j]:
                 _, _, _, _, re, _ = ray(paths[i, j, 0], p[0], p[1], p[2], q[0], q[1], q[2])
-                noise_mw[i] += (fleet.amplitude[j] * re) ** 2
+                noise_mw[i] += (sources.amplitude[j] * re) ** 2
         axis = array_axis(attitude[i, 0], attitude[i, 1], attitude[i, 2], attitude[i, 3])
         for j in range(m):
             heard[i, j] = False
-            if not sends[j] or fleet.interferes[j] or draws[i, j, 0] < budget.packet_loss:
+            if not sends[j] or sources.interferes[j] or draws[i, j, 0] < budget.packet_loss:
                 continue
-            amplitude = fleet.amplitude[j] * 10.0 ** (budget.shadowing_db * shadow[i, j] / 20.0)
+            amplitude = sources.amplitude[j] * 10.0 ** (budget.shadowing_db * shadow[i, j] / 20.0)
             u = draws[i, j, 1]
             needed = budget.midpoint_db + budget.width_db * math.log(u / (1.0 - u)) if u > 0.0 else -np.inf
             least = noise_mw[i] * 10.0 ** (needed / 10.0)
@@ -154,13 +122,25 @@ def receive(
             out = channel[i, j]
             sto_m = budget.sto_range_m * (2.0 * draws[i, j, 3] - 1.0)
             add_channel(
-                paths[i, j], counts[i, j], device[j], drone[i], axis, amplitude, 2.0 * math.pi * draws[i, j, 2], sto_m, out
+                paths[i, j],
+                counts[i, j],
+                device[j],
+                drone[i],
+                axis,
+                amplitude,
+                2.0 * math.pi * draws[i, j, 2],
+                sto_m,
+                out,
             )
             power = 0.0
             for a in range(ANTENNAS):
                 for k in range(WIDTH):
                     power += out[a, k, 0] * out[a, k, 0] + out[a, k, 1] * out[a, k, 1]
-            heard[i, j] = power / (ANTENNAS * WIDTH) >= least
+            if power / (ANTENNAS * WIDTH) >= least:
+                heard[i, j] = True
+                tally[i] += 1
+                dry = dry or used[i, j] == NOISE_BLOCK
+    return dry
 
 
 @compiled
@@ -287,19 +267,20 @@ class Receiver:
         self._sigma, self._kappa = sigma, kappa
         self._scene = make_scene(world, config)
         self._budget = make_budget(config)
-        self._fleet = make_fleet(self.devices, config)
+        self._sources = make_transmitters(self.devices, config)
         keys = [[(seed, episode, i, d.address) for d in self.devices] for i in range(n)]
         self._frame_rng = [[stream("csi frame", *key) for key in row] for row in keys]
         self._phase_rng = [[stream("csi phase", *key) for key in row] for row in keys]
         self._noise_rng = [[stream("csi noise", *key) for key in row] for row in keys]
+        self._amplitude_rng = [[stream("csi amplitude", *key) for key in row] for row in keys]
         self._traffic_rng = [stream("csi traffic", seed, episode, d.address) for d in self.devices]
         self._duty = np.array([d.duty for d in self.devices])
         self._address = np.array([d.address for d in self.devices], dtype=np.uint64)
         self._beacon = np.array([d.beacon for d in self.devices], dtype=np.bool_)
         self._block = -1
-        self._draws = np.zeros((n, m, BLOCK, DRAWS))
-        self._theta = np.zeros((n, m, BLOCK))
-        self._sends = np.zeros((m, BLOCK), dtype=np.bool_)
+        self._draws = np.zeros((BLOCK, n, m, DRAWS))
+        self._theta = np.zeros((BLOCK, n, m))
+        self._sends = np.zeros((BLOCK, m), dtype=np.bool_)
         samples = THERMAL + (THERMAL // 2 if sigma > 0.0 else 0)
         self._bits = np.zeros((n, m, NOISE_BLOCK, samples), dtype=np.uint16)
         self._used = np.full((n, m), NOISE_BLOCK, dtype=np.int64)
@@ -307,32 +288,30 @@ class Receiver:
         self._counts = np.zeros((n, m), dtype=np.int64)
         self._shadow = np.array([[rng.standard_normal() for rng in row] for row in self._frame_rng]).reshape(n, m)
         self._cursor = np.zeros(m, dtype=np.int64)
-        self._position, self._air = np.zeros((m, 3)), np.zeros(m)
-        self._last_device, self._last_drone = np.full((m, 3), np.nan), np.full((n, 3), np.nan)
+        self._device = np.full((m, 4), np.nan)
+        self._last = np.full((n, 3), np.nan)
         self._channel = np.zeros((n, m, ANTENNAS, WIDTH, 2))
         self._noise = np.zeros(n)
         self._heard = np.zeros((n, m), dtype=np.bool_)
+        self._tally = np.zeros(n, dtype=np.int64)
 
     def listen(self, stamp_ns: int, tick: int, positions: Floats, attitudes: Floats) -> list[Frames]:
         """What each drone receives at a tick, for true positions [N, 3] (ENU) and attitudes [N, 4] (w x y z)."""
         self._draw(tick // BLOCK)
         row = tick % BLOCK
-        place_devices(self._fleet, stamp_ns * 1e-9, self._cursor, self._position, self._air)
-        walked = np.linalg.norm(self._position - self._last_device, axis=1)
-        flown = np.linalg.norm(positions - self._last_drone, axis=1)
-        moved = np.nan_to_num(flown[:, None] + walked[None, :])
-        self._last_device[:], self._last_drone[:] = self._position, positions
-        draws = self._draws[:, :, row]
-        receive(
+        draws = self._draws[row]
+        dry = receive(
             tick,
+            stamp_ns * 1e-9,
             self._scene,
             self._budget,
-            self._fleet,
-            self._sends[:, row] & (self._air > 0.0),
-            self._position,
+            self._sources,
+            self._sends[row],
+            self._cursor,
+            self._device,
             np.ascontiguousarray(positions, dtype=np.float64),
             np.ascontiguousarray(attitudes, dtype=np.float64),
-            moved,
+            self._last,
             draws,
             self._paths,
             self._counts,
@@ -340,13 +319,13 @@ class Receiver:
             self._channel,
             self._noise,
             self._heard,
+            self._tally,
+            self._used,
         )
-        for i, j in np.argwhere(self._heard & (self._used == NOISE_BLOCK)):
-            words = self._noise_rng[i][j].bit_generator.random_raw(self._bits[i, j].size // 4)
-            self._bits[i, j] = words.view(np.uint16).reshape(NOISE_BLOCK, -1)
-            self._used[i, j] = 0
-        per_drone = self._heard.sum(axis=1)
-        total = int(per_drone.sum())
+        if dry:
+            self._draw_noise()
+        tally = self._tally.tolist()
+        total = sum(tally)
         order = np.empty(total, dtype=np.int64)
         rssi = np.empty(total)
         csi = np.empty((total, ANTENNAS, WIDTH, 2), dtype=np.int8)
@@ -358,7 +337,7 @@ class Receiver:
             NORMALS,
             self._noise,
             self._sigma,
-            self._theta[:, :, row],
+            self._theta[row],
             draws,
             self._budget,
             order,
@@ -368,11 +347,19 @@ class Receiver:
         address, beacon = self._address[order], self._beacon[order]
         frames = []
         first = 0
-        for count in per_drone:
-            part = slice(first, first + int(count))
+        for count in tally:
+            part = slice(first, first + count)
             frames.append(Frames(stamp_ns, address[part], beacon[part], rssi[part], csi[part]))
-            first += int(count)
+            first += count
         return frames
+
+    def _draw_noise(self) -> None:
+        for i, j in np.argwhere(self._heard & (self._used == NOISE_BLOCK)):
+            bits = self._bits[i, j]
+            bits[:, :THERMAL] = _random_bits(self._noise_rng[i][j], THERMAL)
+            if self._sigma > 0.0:
+                bits[:, THERMAL:] = _random_bits(self._amplitude_rng[i][j], THERMAL // 2)
+            self._used[i, j] = 0
 
     def _draw(self, block: int) -> None:
         """Draw ahead to a block of ticks; blocks that nobody asked for are drawn and dropped."""
@@ -381,58 +368,19 @@ class Receiver:
         while self._block < block:
             self._block += 1
             for j, rng in enumerate(self._traffic_rng):
-                self._sends[j] = rng.random(BLOCK) < self._duty[j]
+                self._sends[:, j] = rng.random(BLOCK) < self._duty[j]
             for i, row in enumerate(self._frame_rng):
                 for j, rng in enumerate(row):
-                    self._draws[i, j, :, :5] = rng.random((BLOCK, 5))
-                    self._draws[i, j, :, 5] = rng.standard_normal(BLOCK)
+                    self._draws[:, i, j, :5] = rng.random((BLOCK, 5))
+                    self._draws[:, i, j, 5] = rng.standard_normal(BLOCK)
                     if math.isfinite(self._kappa):
-                        self._theta[i, j] = self._phase_rng[i][j].vonmises(0.0, self._kappa, BLOCK)
+                        self._theta[:, i, j] = self._phase_rng[i][j].vonmises(0.0, self._kappa, BLOCK)
 
 
-def make_budget(config: RadioConfig) -> Budget:
-    return Budget(
-        noise_mw=10.0 ** (config.noise_dbm / 10.0),
-        midpoint_db=config.detection_midpoint_db,
-        width_db=config.detection_width_db,
-        packet_loss=config.packet_loss,
-        shadowing_db=config.shadowing_db,
-        shadowing_distance_m=config.shadowing_distance_m,
-        sto_range_m=config.sto_range_s * LIGHT_MPS,
-        agc_step_db=config.agc_step_db,
-        csi_level=config.csi_level,
-        rssi_step_db=config.rssi_step_db,
-        refresh_ticks=config.refresh_ticks,
-    )
-
-
-def radiated_dbm(device: Device, config: RadioConfig) -> float:
-    """What a device radiates plus the drone's antenna gain: received power less path loss."""
-    if device.kind is Kind.INTERFERENCE:
-        return config.interference_dbm + config.drone_antenna_dbi + device.power_db
-    buried = config.victim_extra_loss_db if device.kind is Kind.VICTIM else 0.0
-    return config.eirp_dbm + device.power_db - buried
-
-
-def make_fleet(devices: Sequence[Device], config: RadioConfig) -> Fleet:
-    m = len(devices)
-    legs = max((len(d.track) for d in devices), default=1)
-    spans = max((len(d.windows) for d in devices), default=1)
-    tracks = np.zeros((m, legs, 4))
-    windows = np.zeros((m, max(spans, 1), 2))
-    for j, d in enumerate(devices):
-        tracks[j, : len(d.track)] = d.track
-        tracks[j, len(d.track) :] = d.track[-1]
-        tracks[j, len(d.track) :, 0] = np.inf
-        spells = d.windows or ((-np.inf, np.inf),)
-        windows[j, : len(spells)] = spells
-    return Fleet(
-        tracks,
-        windows,
-        np.array([10.0 ** (radiated_dbm(d, config) / 20.0) for d in devices]),
-        np.array([d.kind is Kind.INTERFERENCE for d in devices], dtype=np.bool_),
-        np.array([d.address % 97 for d in devices], dtype=np.int64),
-    )
+def _random_bits(rng: np.random.Generator, width: int) -> NDArray[np.uint16]:
+    """Random bits [NOISE_BLOCK, width], four numbers of 16 from each word of the generator."""
+    words: NDArray[np.uint64] = rng.bit_generator.random_raw(NOISE_BLOCK * width // 4)
+    return words.view(np.uint16).reshape(NOISE_BLOCK, width)
 
 
 def direct_frame(
@@ -457,3 +405,33 @@ def direct_frame(
     parts = np.floor(np.stack([counts.real, counts.imag], axis=-1) + 0.5)
     rssi = budget.rssi_step_db * np.floor(10.0 * np.log10(power) / budget.rssi_step_db + 0.5)
     return float(rssi), np.clip(parts, -FULL_SCALE, FULL_SCALE).astype(np.int8)
+
+
+def bench_link_frame(world: World, config: RadioConfig, ticks: int = 1000) -> tuple[float, float]:
+    """CPU seconds per heard frame, ours with everything around it and plain numpy's channel and impairments alone.
+
+    Four drones fly past four devices that send at every tick.
+    """
+    places = ((-60.0, -40.0), (-20.0, 30.0), (30.0, -10.0), (70.0, 50.0))
+    devices = [Device(j, Kind.PASSER_BY, np.array([[0.0, x, y, 0.5]])) for j, (x, y) in enumerate(places)]
+    receiver = Receiver(config, world, devices, 4, 0, 0, 0.05, 8.0)
+    positions = np.array([[-75.0, 0.0, 30.0], [-25.0, 0.0, 30.0], [25.0, 0.0, 30.0], [75.0, 0.0, 30.0]])
+    attitudes = np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))
+    receiver.listen(0, 0, positions, attitudes)
+    heard = 0
+    began = time.process_time()
+    for tick in range(1, ticks + 1):
+        positions[:, 1] = 0.4 * tick % 100.0
+        heard += sum(len(f.address) for f in receiver.listen(tick * 50_000_000, tick, positions, attitudes))
+    ours = (time.process_time() - began) / max(heard, 1)
+    rng = np.random.default_rng(0)
+    peers = min(heard, max(ticks // 4, 1))
+    axis = array_axis(1.0, 0.0, 0.0, 0.0)
+    began = time.process_time()
+    for k in range(peers):
+        i, j = k % 4, k // 4 % 4
+        place, count = receiver._device[j, :3], int(receiver._counts[i, j])
+        channel = direct_channel(receiver._paths[i, j], count, place, positions[i], axis, 1.0, rng.random(), 1e-8)
+        normals = rng.standard_normal(THERMAL + THERMAL // 2)
+        direct_frame(channel, normals, 1e-12, 0.05, rng.vonmises(0.0, 8.0), rng.random(), receiver._budget)
+    return ours, (time.process_time() - began) / max(peers, 1)
