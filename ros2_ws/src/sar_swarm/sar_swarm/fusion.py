@@ -50,6 +50,8 @@ SECTORS = 12
 """A viewpoint is one drone within one of twelve 30 degree sectors around the transmitter."""
 MAX_VIEWS = 64
 OVERLAP_S = 1.0
+END_OF_HISTORY = 1e6
+"""A drone's first and last observation are kept before all others."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def keyframes(rows: Floats, wanted: int) -> Ints:
                 for k in range(2):
                     j = before[i] if k == 0 else after[i]
                     if j < 0:
-                        hole += 2.0
+                        hole += END_OF_HISTORY
                         continue
                     way = math.hypot(rows[i, PX] - rows[j, PX], rows[i, PY] - rows[j, PY])
                     turn = rows[i, AX] * rows[j, AX] + rows[i, AY] * rows[j, AY] + rows[i, AZ] * rows[j, AZ]
@@ -216,6 +218,16 @@ def separated(azimuths: Floats, gap_rad: float) -> int:
     return best
 
 
+def sound(observation: Observation) -> bool:
+    """Whether an observation's numbers can be ones: finite, with positive range and spreads and a drone's index."""
+    o = observation
+    return (
+        math.isfinite(sum(o.numbers()) + o.rssi_dbm)
+        and min(o.range_m, o.range_std_m, o.phase_std_rad) > 0.0
+        and 0 <= o.drone < MAX_DRONES
+    )
+
+
 @dataclass
 class Track:
     """All that is kept of one transmitter: its addresses, its keyframes, what was counted and the last solution."""
@@ -227,6 +239,7 @@ class Track:
     last_s: float
     rows: Floats = field(default_factory=lambda: np.empty((0, COLUMNS)))
     pending: list[tuple[float, ...]] = field(default_factory=list)
+    seen: set[tuple[int, float]] = field(default_factory=set)
     heard: int = 0
     usable: int = 0
     accepted: int = 0
@@ -236,7 +249,10 @@ class Track:
     estimate: Estimate | None = None
 
     def note(self, observation: Observation, noise_floor_dbm: float) -> None:
-        """Count an observation and, if its gate let it through, queue it for the next solution."""
+        """Count an observation and, if its gate let it through, queue it for the next solution; once only."""
+        if (observation.drone, observation.time_s) in self.seen:
+            return
+        self.seen.add((observation.drone, observation.time_s))
         self.heard += 1
         self.beacons += observation.beacon
         self.accepted += observation.state == State.ACCEPT
@@ -275,6 +291,7 @@ class FusionCentre:
         self._tracks: dict[int, Track] = {}
         self._by_address: dict[int, Track] = {}
         self._next = 0
+        self.refused = 0
 
     @property
     def tracks(self) -> list[Track]:
@@ -287,8 +304,14 @@ class FusionCentre:
         return [t.estimate for t in self._tracks.values() if t.estimate is not None]
 
     def add(self, observations: Iterable[Observation]) -> None:
-        """Hand in observations of any drone, in any order; those not usable are only counted."""
+        """Hand in observations of any drone, in any order and any number of times; those not usable are only counted.
+
+        What a link garbled is refused: numbers that are not finite, lengths that are not positive, an impossible drone.
+        """
         for observation in observations:
+            if not sound(observation):
+                self.refused += 1
+                continue
             track = self._by_address.get(observation.address)
             if track is None:
                 track = self._begin(observation)
@@ -333,6 +356,7 @@ class FusionCentre:
                 old.address, old.last_s = young.address, young.last_s
                 old.heard, old.usable = old.heard + young.heard, old.usable + young.usable
                 old.accepted, old.beacons = old.accepted + young.accepted, old.beacons + young.beacons
+                old.seen |= young.seen
                 old.flush(config)
                 old.absorb(young.rows, config)
                 self._estimate(old, time_s)
