@@ -381,10 +381,13 @@ class Listener:
         return self._links.shares.copy()
 
     def listen(
-        self, frames: Heard, position: Floats, attitude: Floats, time_s: float
+        self, frames: Heard, position: Floats, attitude: Floats, time_s: float, drone: int | None = None
     ) -> tuple[list[Observation], list[GateChange]]:
-        """Hear one tick's frames at the drone's own estimated position [3] (ENU) and attitude [4] (w x y z)."""
-        batch = self.filter.admit(frames, round(time_s * 1e9))
+        """Hear one tick's frames at the drone's own estimated position [3] (ENU) and attitude [4] (w x y z).
+
+        ``drone`` is whose frames they claim to be, where they claim it.
+        """
+        batch = self.filter.admit(frames, round(time_s * 1e9), drone)
         if batch is None:
             return [], []
         heard = len(batch.address)
@@ -433,9 +436,21 @@ class Listener:
 def phase_std(coherence: float, window: float, frames: float, noise: float, floor_rad: float) -> float:
     """Standard deviation of a mean phase over ``frames`` frames, from R of a longer window.
 
-    var = (1 - A^2) / (2 n A^2) (Mardia and Jupp, Directional Statistics, 2000, for a mean direction of von Mises draws,
-    to first order), with the window's bias taken out of R: A^2 = (W R^2 - 1) / (W - 1); times the gate's noise factor.
+    A mean direction of n von Mises draws has variance 1 / (n kappa A(kappa)) (Mardia and Jupp, Directional Statistics,
+    2000, section 4.8); A is R with the window's bias taken out, A^2 = (W R^2 - 1) / (W - 1). The gate's noise factor
+    multiplies the result.
     """
-    a2 = max((window * coherence * coherence - 1.0) / max(window - 1.0, 1.0), 1e-6)
-    std = noise * math.sqrt(max(1.0 - a2, 0.0) / (2.0 * frames * a2))
+    a = math.sqrt(max((window * coherence * coherence - 1.0) / max(window - 1.0, 1.0), 1e-6))
+    if a >= 1.0:
+        return floor_rad
+    std = noise / math.sqrt(frames * concentration(a) * a)
     return min(math.hypot(std, floor_rad), MAX_PHASE_STD)
+
+
+def concentration(a: float) -> float:
+    """kappa of a mean resultant length a = I1(kappa)/I0(kappa) (Best and Fisher 1981), good to 1 %."""
+    if a < 0.53:
+        return 2.0 * a + a**3 + 5.0 * a**5 / 6.0
+    if a < 0.85:
+        return -0.4 + 1.39 * a + 0.43 / (1.0 - a)
+    return 1.0 / (a**3 - 4.0 * a * a + 3.0 * a)
