@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sar_eval.bagcheck import check_bag
+from sar_eval.bagrepair import repair_bag
 
 SECOND_NS = 1_000_000_000
 DONE = 4
@@ -106,40 +107,52 @@ def test_a_stopped_run_without_a_bag_is_invalid_too(warm, launch, wait_for, tmp_
     assert [item.name for item in tmp_path.iterdir()] == ["reached"]
 
 
+@pytest.fixture
+def killed(warm, launch, wait_for, tmp_path):
+    """Kill a run without warning after so many simulated seconds: its unfinished bag and the time it had reached."""
+
+    def kill(reach_s: float) -> tuple[Path, int]:
+        page, out = tmp_path / "reached", tmp_path / "out"
+        page.write_bytes(bytes(8))
+
+        def reached_ns() -> int:
+            return int(struct.unpack("<q", page.read_bytes())[0])
+
+        process = launch(page, *LONG, "--out", out, script=NOTING)
+        wait_for(lambda: reached_ns() >= reach_s * SECOND_NS, process, f"{reach_s} s were flown")
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        (left,) = out.iterdir()
+        return left, reached_ns()
+
+    return kill
+
+
 @pytest.mark.parametrize("reach_s", [2.5, 9.9, 40.0])
-def test_a_kill_loses_at_most_the_last_second(reach_s, warm, launch, wait_for, sar_eval, read_bag, tmp_path):
-    page, out, saved = tmp_path / "reached", tmp_path / "out", tmp_path / "saved"
-    page.write_bytes(bytes(8))
-
-    def reached_ns() -> int:
-        return int(struct.unpack("<q", page.read_bytes())[0])
-
-    process = launch(page, *LONG, "--out", out, script=NOTING)
-    wait_for(lambda: reached_ns() >= reach_s * SECOND_NS, process, f"{reach_s} s were flown")
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
-    reached = reached_ns()
-
-    (partial,) = out.iterdir()
-    assert partial.suffix == ".partial"
-    told = sar_eval("bag", "check", partial)
-    assert told.returncode == 2
-    assert "partial" in told.stdout
-    assert str(partial) in told.stdout
-    assert "bag repair" in told.stdout
-
-    mended = sar_eval("bag", "repair", partial, "--out", saved)
-    assert mended.returncode == 0, mended.stderr
-    report = check_bag(saved)
+def test_a_kill_loses_at_most_the_last_second(reach_s, killed, read_bag, tmp_path):
+    left, reached = killed(reach_s)
+    repair_bag(left, tmp_path / "saved")
+    report = check_bag(tmp_path / "saved")
     assert report.ok, report.findings
     assert reached - SECOND_NS <= report.end_ns <= reached + SECOND_NS // 10
-    truth = read_bag(saved).topic("/truth/state")
+    truth = read_bag(tmp_path / "saved").topic("/truth/state")
     assert [m.log_time for m in truth] == [-(-k * 25 // 2) * 4_000_000 for k in range(len(truth))]
     assert truth[-1].log_time == report.end_ns
 
-    again = sar_eval(*LONG, "--out", out)
+
+def test_what_a_kill_leaves_is_named_mended_and_never_overwritten(killed, sar_eval, tmp_path):
+    left, _ = killed(5.0)
+    assert left.suffix == ".partial"
+    told = sar_eval("bag", "check", left)
+    assert told.returncode == 2
+    assert f"partial: {left}: the recording was not finished" in told.stdout
+    assert "bag repair" in told.stdout
+    mended = sar_eval("bag", "repair", left, "--out", tmp_path / "saved")
+    assert mended.returncode == 0, mended.stderr
+    assert check_bag(tmp_path / "saved").ok
+    again = sar_eval(*LONG, "--out", left.parent)
     assert again.returncode == 1
-    assert f"{partial}: exists already" in again.stderr
+    assert f"{left}: exists already" in again.stderr
 
 
 def test_a_stopped_set_keeps_what_was_flown(warm, launch, wait_for, tmp_path):
