@@ -174,7 +174,8 @@ def test_loss_through_walls() -> None:
     house = with_bodies((box(0, 0, 2, 10, 10, 4, 0.3), "brick_shell"))
     assert loss(house, (0, 0, 1), (20, 3, 30)) == pytest.approx(7.7)
     assert loss(house, (-20, 0, 1), (20, 0, 1)) == pytest.approx(15.4)
-    assert loss(house, (-1, 0, 1), (1, 0, 1)) == 0.0
+    assert loss(house, (-1, 0, 1), (1, 0, 1)) == loss(house, (-4, 0, 1), (4, 0, 1)) == 0.0
+    assert loss(house, (20, 0, 1), (4, 0, 1)) == pytest.approx(7.7)
     trunk = with_bodies((cylinder(5, 0, 5, 0.4, 10), "wood"))
     assert loss(trunk, (0, 0, 1), (10, 0, 1)) == pytest.approx(0.8 * RADIO_MATERIALS["wood"].db_per_m)
     assert loss(trunk, (5, 0, 1), (5, 0, 30)) == pytest.approx(9.0 * RADIO_MATERIALS["wood"].db_per_m)
@@ -261,6 +262,19 @@ def test_metal_mirrors_and_the_strongest_walls_are_kept() -> None:
     assert gains[0] == pytest.approx(WAVELENGTH_M / (4 * np.pi * image))
     few = search(with_bodies(*rows, mirror), device, drone, CONFIG.model_copy(update={"max_reflections": 2}))
     assert np.array_equal(few, many[:4])
+
+
+def test_a_wall_takes_nothing_from_what_it_reflects() -> None:
+    """However the reflection point is rounded, it lies on the wall and not behind it."""
+    rng = np.random.default_rng(2)
+    walls = 0
+    for _ in range(300):
+        house = with_bodies((box(30, 0, 10, 10, 60, 20, rng.uniform(-0.3, 0.3)), "brick_shell"))
+        device, drone = rng.uniform((0, -9, 0.3), (9, 9, 1.0)), rng.uniform((0, -9, 5.0), (9, 9, 30.0))
+        paths = search(house, device, drone)
+        assert np.all(paths[:, 4] == 1.0)
+        walls += len(paths) - 2
+    assert walls > 250
 
 
 @settings(max_examples=30)
