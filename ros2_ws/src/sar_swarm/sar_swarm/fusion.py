@@ -62,9 +62,9 @@ class FusionConfig:
     thinned: int = 150
     min_observations: int = 4
     min_new: int = 4
-    growth: float = 0.1
+    growth: float = 0.2
     """A track of n observations waits for growth * n new ones (at least min_new), but not beyond max_wait_s."""
-    max_wait_s: float = 5.0
+    max_wait_s: float = 10.0
     view_observations: int = 2
     view_gap_rad: float = math.radians(30.0)
     merge_distance_m: float = 10.0
@@ -218,14 +218,14 @@ def separated(azimuths: Floats, gap_rad: float) -> int:
     return best
 
 
-def sound(observation: Observation) -> bool:
-    """Whether an observation's numbers can be ones: finite, with positive range and spreads and a drone's index."""
+def to_row(observation: Observation, noise_floor_dbm: float) -> tuple[float, ...] | None:
+    """The COLUMNS numbers of an observation; None where one is not finite, a length or spread not positive, or no drone
+    has such an index."""
     o = observation
-    return (
-        math.isfinite(sum(o.numbers()) + o.rssi_dbm)
-        and min(o.range_m, o.range_std_m, o.phase_std_rad) > 0.0
-        and 0 <= o.drone < MAX_DRONES
-    )
+    row = (*o.numbers(), o.rssi_dbm - noise_floor_dbm)
+    if o.range_m > 0.0 and o.range_std_m > 0.0 and o.phase_std_rad > 0.0 and 0 <= o.drone < MAX_DRONES:
+        return row if math.isfinite(sum(row)) else None
+    return None
 
 
 @dataclass
@@ -248,7 +248,7 @@ class Track:
     fix: Fix | None = None
     estimate: Estimate | None = None
 
-    def note(self, observation: Observation, noise_floor_dbm: float) -> None:
+    def note(self, observation: Observation, row: tuple[float, ...]) -> None:
         """Count an observation and, if its gate let it through, queue it for the next solution; once only."""
         if (observation.drone, observation.time_s) in self.seen:
             return
@@ -260,7 +260,7 @@ class Track:
         self.first_s = min(self.first_s, observation.time_s)
         if observation.usable:
             self.usable += 1
-            self.pending.append((*observation.numbers(), observation.rssi_dbm - noise_floor_dbm))
+            self.pending.append(row)
 
     def due(self, time_s: float, config: FusionConfig) -> bool:
         """Whether enough is new to make solving worth its cost."""
@@ -309,13 +309,14 @@ class FusionCentre:
         What a link garbled is refused: numbers that are not finite, lengths that are not positive, an impossible drone.
         """
         for observation in observations:
-            if not sound(observation):
+            row = to_row(observation, self.config.noise_floor_dbm)
+            if row is None:
                 self.refused += 1
                 continue
             track = self._by_address.get(observation.address)
             if track is None:
                 track = self._begin(observation)
-            track.note(observation, self.config.noise_floor_dbm)
+            track.note(observation, row)
 
     def solve(self, time_s: float) -> list[Estimate]:
         """Solve what is due, join tracks of one device, and return the estimates that changed."""
