@@ -70,7 +70,7 @@ def make_scene(world: World, config: RadioConfig) -> Scene:
         body[10], body[11] = material.db_per_m, material.db_per_wall
         body[12] = config.wall_permittivity[name]
         body[13] = float(name == "foliage")
-    # 17.98 sigma / f in GHz is the imaginary part of the relative permittivity (ITU-R P.2040-1, equation 12).
+    # 17.98 sigma / f in GHz is the imaginary part of the relative permittivity (ITU-R P.2040-1).
     imaginary = -17.98 * config.ground_conductivity_spm / (CARRIER_HZ * 1e-9)
     return Scene(bodies, config.ground_permittivity, imaginary, config.reflection_reach_m, config.max_reflections)
 

@@ -159,7 +159,7 @@ def impair(
 ) -> float:
     """Thermal noise, knobs, gain and rounding of one frame [ANTENNAS, subcarriers, 2]; returns its signal strength.
 
-    Noise power is spread over 64 subcarriers of which 56 carry signal (IEEE 802.11-2020, table 19-6). sigma is Gaussian
+    Noise power is spread over 64 subcarriers of which 56 carry signal (IEEE 802.11-2020, clause 19). sigma is Gaussian
     noise of each amplitude relative to the frame's mean amplitude; theta turns antenna 1. The gain is one of the two
     steps next to the one wanted, at the odds that meet it on average.
     """
