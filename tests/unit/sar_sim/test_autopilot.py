@@ -15,6 +15,13 @@ from scipy.spatial.transform import Rotation
 from sar_sim import autopilot as ap
 from sar_sim.airframe import Vehicle, load_vehicle
 from sar_sim.fleet import Fleet
+from sar_sim.positioncontrol import (
+    attitude_from_thrust,
+    constrain_xy,
+    is_flyable,
+    update_hover_thrust,
+    use_hover_thrust,
+)
 
 Floats = NDArray[np.float64]
 
@@ -276,7 +283,7 @@ numbers = st.floats(-20, 20)
 def test_constrained_velocity_keeps_the_limit_and_the_priority(
     ax: float, ay: float, bx: float, by: float, limit: float
 ) -> None:
-    x, y = ap.constrain_xy(ax, ay, bx, by, limit)
+    x, y = constrain_xy(ax, ay, bx, by, limit)
     assert math.hypot(x, y) <= limit * (1 + 1e-6) + 1e-3
     if math.hypot(ax + bx, ay + by) <= limit:
         assert (x, y) == (ax + bx, ay + by)
@@ -290,7 +297,7 @@ def test_constrained_velocity_keeps_the_limit_and_the_priority(
 def test_attitude_setpoint_points_the_thrust_and_the_nose(x: float, y: float, z: float, yaw: float) -> None:
     memory = np.zeros(ap.MEMORY)
     memory[ap.YAW_SP] = yaw
-    ap.attitude_from_thrust(memory, x, y, z)
+    attitude_from_thrust(memory, x, y, z)
     turn = Rotation.from_quat(memory[[ap.Q_SP + 1, ap.Q_SP + 2, ap.Q_SP + 3, ap.Q_SP]])
     assert turn.apply([0, 0, 1]) == pytest.approx(np.array([x, y, z]) / math.sqrt(x * x + y * y + z * z), abs=1e-9)
     nose = turn.apply([1, 0, 0])
@@ -382,7 +389,7 @@ def test_hover_thrust_is_learnt_from_acceleration(true_hover: float) -> None:
     ap.reset_memory(memory, GAINS, True, 0.0)
     for k in range(2500):
         thrust = true_hover + 0.05 * math.sin(0.05 * k)
-        ap.update_hover_thrust(memory, GAINS, 9.80665 * (thrust / true_hover - 1.0), thrust, 0.0, 0.0, 0.012)
+        update_hover_thrust(memory, GAINS, 9.80665 * (thrust / true_hover - 1.0), thrust, 0.0, 0.0, 0.012)
     assert memory[ap.HTE] == pytest.approx(true_hover, abs=0.01)
     assert memory[ap.HTE_VALID_S] > 2.0
 
@@ -392,7 +399,7 @@ def test_a_new_hover_thrust_does_not_make_the_vehicle_jump(acc: float, old: floa
     """Thrust before, a hover/g - hover, equals thrust after with the integrator's shift."""
     memory = np.zeros(ap.MEMORY)
     memory[ap.HOVER], memory[ap.ACC_SP_Z] = old, acc
-    ap.use_hover_thrust(memory, new)
+    use_hover_thrust(memory, new)
     shifted = acc + memory[ap.VEL_INT + 2]
     assert (shifted / 9.80665 - 1.0) * new == pytest.approx((acc / 9.80665 - 1.0) * old, abs=1e-9)
 
@@ -403,7 +410,7 @@ def test_flyable_is_px4s_rule(values: list[float]) -> None:
     position, velocity, acceleration = (np.isfinite(values[k : k + 3]) for k in (0, 3, 6))
     complete = bool(np.all(position | velocity | acceleration))
     paired = all(kind[0] == kind[1] for kind in (position, velocity, acceleration))
-    assert ap.is_flyable(np.array([*values, 0.0, NAN])) == (complete and paired)
+    assert is_flyable(np.array([*values, 0.0, NAN])) == (complete and paired)
 
 
 def test_rate_integrators_stop_where_the_motors_are_at_their_limit() -> None:

@@ -18,6 +18,7 @@ from sar_sim import autopilot as ap
 from sar_sim import estimator as est
 from sar_sim.autopilot import Gains
 from sar_sim.estimator import FilterGains
+from sar_sim.positioncontrol import detect_landing, position_step
 from sar_sim.rigidbody import (
     GRAVITY,
     POS,
@@ -123,8 +124,8 @@ def decide(
             )
         dt = ap.POSITION_EVERY * STEP_S
         tilt_cos = 1.0 - 2.0 * (q_est[1] ** 2 + q_est[2] ** 2)
-        ap.detect_landing(m, s[POS + 2] + gear_height > -0.02, velocity[2], dt)
-        ap.position_step(m, gains, sp, position, velocity, m[ap.VEL_DOT + 2], tilt_cos, armed, dt)
+        detect_landing(m, s[POS + 2] + gear_height > -0.02, velocity[2], dt)
+        position_step(m, gains, sp, position, velocity, m[ap.VEL_DOT + 2], tilt_cos, armed, dt)
     if armed and m[ap.TAKEOFF] >= ap.RAMP:
         rr, rp, ry = ap.attitude_step(m, gains, q_est, sp[ap.SP_YAWRATE])
         tr, tp, ty = ap.rate_step(m, gains, rr, rp, ry, STEP_S)
