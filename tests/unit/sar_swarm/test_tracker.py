@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sar_core.radio import array_axis, expected_phase
 from sar_swarm.coherence import PhasorWindow
 from sar_swarm.gate import GateConfig, phase_gate_row, step_phase_gate
-from sar_swarm.tracker import TRACKER, TrackerConfig, correct, predict, residuals, wrap
+from sar_swarm.tracker import TRACKER, TrackerConfig, correct, phase_of, predict, residuals, wrap
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def test_a_pass_at_15_m_keeps_the_gate_open(height_m: float, heading: float, ran
     """However the drone points, and whatever signal strength says about the range."""
     opened, least = gate_history(pass_by(height_m, heading).residuals(ON, range_error=range_error))
     assert all(opened)
-    assert least > 0.88
+    assert least > 0.85
 
 
 @pytest.mark.parametrize("height_m", [0.0, 30.0])
@@ -102,21 +102,35 @@ def test_without_compensation_a_pass_30_m_below_is_slow_enough_to_stay_open() ->
     assert all(opened) and least < 0.9
 
 
+def learn(flight: Flight, frames: int) -> Floats:
+    """A link's row after the first frames of a flight without noise."""
+    row = np.zeros(TRACKER)
+    for k in range(frames):
+        p, a = flight.positions[k], flight.axes[k]
+        predict(row, *p, flight.times[k], flight.ranges[0], ON)
+        correct(row, wrap(flight.phases[k] - phase_of(row, *a, p[2], ON)), *a, ON)
+    return row
+
+
 def test_banking_is_taken_out_too() -> None:
     """Tilting the array towards a transmitter below changes the phase, and the height tells how much."""
-    t = np.arange(600) * STEP_S
-    positions = np.tile([0.0, 0.0, 30.0], (600, 1))
-    flights = [Flight(positions, 0.0 * t, (0.0, 30.0, GROUND_M), roll) for roll in (0.0, 0.3)]
-    row = np.zeros(TRACKER)
-    for k in range(400):
-        predict(row, 0.0, 0.0, 30.0, t[k], flights[0].ranges[0], ON)
-        a = flights[0].axes[k]
-        level = math.pi * (a[0] * row[1] + a[1] * row[2] - a[2] * 29.5 * row[3])
-        correct(row, wrap(flights[0].phases[k] - level), *a, ON)
-    a = flights[1].axes[0]
-    banked = math.pi * (a[0] * row[1] + a[1] * row[2] - a[2] * 29.5 * row[3])
-    assert abs(flights[1].phases[0] - flights[0].phases[0]) > 0.5
-    assert banked == pytest.approx(flights[1].phases[0], abs=0.1)
+    positions = np.tile([0.0, 0.0, 30.0], (400, 1))
+    level, banked = (Flight(positions, np.zeros(400), (0.0, 30.0, GROUND_M), roll) for roll in (0.0, 0.3))
+    row = learn(level, 400)
+    assert abs(banked.phases[0] - level.phases[0]) > 0.5
+    assert phase_of(row, *banked.axes[0], 30.0, ON) == pytest.approx(banked.phases[0], abs=0.1)
+
+
+def test_what_it_has_learnt_carries_it_through_a_second_of_silence() -> None:
+    """In the middle of a pass, where the phase turns fastest, own steps alone tell how it goes on."""
+    flight = pass_by(30.0, SIDEWAYS)
+    row = learn(flight, 590)
+    for k in range(590, 611):
+        predict(row, *flight.positions[k], flight.times[k], 1.0, ON)
+    assert abs(flight.phases[610] - flight.phases[589]) > 0.7
+    assert phase_of(row, *flight.axes[610], flight.positions[610, 2], ON) - flight.phases[610] == pytest.approx(
+        0.0, abs=0.25
+    )
 
 
 @pytest.mark.parametrize("kappa", [4.0, 8.0])

@@ -4,10 +4,11 @@ A drone that turns or flies past a transmitter changes the phase between its ant
 Each link therefore carries a small Kalman filter of where the transmitter is as seen from the drone: the horizontal
 direction (ux, uy) and the inverse range rho, with the transmitter standing still a known height above the ground.
 
-In these coordinates both models are linear: the phase is BASELINE (axis . u) with uz = -h rho, and a step d of the
-drone carries (u, rho) to (u - rho d, rho) / g, where g is the factor the range changes by. The unit length of (ux, uy)
-is left to the data. So an unknown front or back is an honest wide variance across the array's axis instead of two
-hypotheses, and it shrinks as soon as the drone turns or moves.
+In these coordinates both models are nearly linear: the phase is BASELINE (axis . u) with uz = -h rho, and a step d of
+the drone carries (u, rho) to (u - rho d, rho) / g, where g is the factor the range changes by. The unit length of u is
+left to the data. So an unknown front or back is an honest wide variance across the array's axis instead of two
+hypotheses, and it shrinks as soon as the drone turns or moves. Where the phase runs over the array's end (half a
+wavelength: plus pi is minus pi), the direction goes over to the other end.
 
 The residual comes from the prediction made before the frame was seen, and the filter assumes noise as strong as the
 gate's threshold, whatever the noise is: it can neither explain noise away nor follow it.
@@ -47,7 +48,7 @@ class TrackerConfig:
     """Prior of each horizontal direction component."""
     direction_drift: float = 0.03
     """How far a direction component may wander in a second beyond what own motion explains (walking transmitters)."""
-    inverse_range_std: float = 0.02
+    inverse_range_std: float = 0.01
     """Prior of the inverse range, on top of half its first value from signal strength (1/m)."""
     inverse_range_drift: float = 0.001
     transmitter_height_m: float = 0.5
@@ -91,6 +92,43 @@ def _spread(row: Floats, config: Floats) -> None:
     row[PRR] = (config[4] + 0.5 * row[RHO]) ** 2
 
 
+@inlined
+def _bound(row: Floats, config: Floats) -> None:
+    """No component is known less well than at the start; correlations stay."""
+    x = math.sqrt(min(config[2] / row[PXX], 1.0))
+    y = math.sqrt(min(config[2] / row[PYY], 1.0))
+    r = min((config[4] + 0.5 * row[RHO]) / math.sqrt(row[PRR]), 1.0)
+    row[PXX] *= x * x
+    row[PXY] *= x * y
+    row[PXR] *= x * r
+    row[PYY] *= y * y
+    row[PYR] *= y * r
+    row[PRR] *= r * r
+
+
+@inlined
+def _carry(row: Floats, ex: float, ey: float, rx: float, ry: float, rr: float, k: float) -> None:
+    """Covariance F P F' after the state was carried by a step d, with e = rho d and F the step's Jacobian:
+
+    k [[1 + ux ex, ux ey, -rx], [uy ex, 1 + uy ey, -ry], [rho ex, rho ey, rr]].
+    """
+    ux, uy, rho = row[UX], row[UY], row[RHO]
+    pxx, pxy, pxr, pyy, pyr, prr = row[PXX], row[PXY], row[PXR], row[PYY], row[PYR], row[PRR]
+    f00, f01, f02 = k * (1.0 + ux * ex), k * ux * ey, -k * rx
+    f10, f11, f12 = k * uy * ex, k * (1.0 + uy * ey), -k * ry
+    f20, f21, f22 = k * rho * ex, k * rho * ey, k * rr
+    a0, a1, a2 = f00 * pxx + f01 * pxy + f02 * pxr, f00 * pxy + f01 * pyy + f02 * pyr, f00 * pxr + f01 * pyr + f02 * prr
+    b0, b1, b2 = f10 * pxx + f11 * pxy + f12 * pxr, f10 * pxy + f11 * pyy + f12 * pyr, f10 * pxr + f11 * pyr + f12 * prr
+    c0, c1, c2 = f20 * pxx + f21 * pxy + f22 * pxr, f20 * pxy + f21 * pyy + f22 * pyr, f20 * pxr + f21 * pyr + f22 * prr
+    row[PXX], row[PXY], row[PXR] = (
+        a0 * f00 + a1 * f01 + a2 * f02,
+        a0 * f10 + a1 * f11 + a2 * f12,
+        a0 * f20 + a1 * f21 + a2 * f22,
+    )
+    row[PYY], row[PYR] = b0 * f10 + b1 * f11 + b2 * f12, b0 * f20 + b1 * f21 + b2 * f22
+    row[PRR] = c0 * f20 + c1 * f21 + c2 * f22
+
+
 @compiled
 def predict(row: Floats, px: float, py: float, pz: float, time_s: float, range_m: float, config: Floats) -> None:
     """Carry a link's row to the drone's new place and time; the first call starts it with the range heard."""
@@ -111,15 +149,11 @@ def predict(row: Floats, px: float, py: float, pz: float, time_s: float, range_m
         row[UY] = (row[UY] - dy * rho) / g
         row[RHO] = rho / g
         _confine(row, pz - config[6])
-        pxr, pyr, prr = row[PXR], row[PYR], row[PRR]
-        k = 1.0 / (g * g)
-        keep = max(1.0 - config[3] / config[2] * dt, 0.0)
-        row[PXX] = k * keep * (row[PXX] - 2.0 * dx * pxr + dx * dx * prr) + config[3] * dt
-        row[PYY] = k * keep * (row[PYY] - 2.0 * dy * pyr + dy * dy * prr) + config[3] * dt
-        row[PXY] = k * keep * (row[PXY] - dx * pyr - dy * pxr + dx * dy * prr)
-        row[PXR] = k * math.sqrt(keep) * (pxr - dx * prr)
-        row[PYR] = k * math.sqrt(keep) * (pyr - dy * prr)
-        row[PRR] = k * prr + config[5] * dt
+        _carry(row, dx * rho, dy * rho, dx - row[UX] * nearer, dy - row[UY] * nearer, 1.0 + row[RHO] * nearer, 1.0 / g)
+        row[PXX] += config[3] * dt
+        row[PYY] += config[3] * dt
+        row[PRR] += config[5] * dt
+        _bound(row, config)
     row[LAST_X], row[LAST_Y], row[LAST_Z], row[LAST_S] = px, py, pz, time_s
 
 
