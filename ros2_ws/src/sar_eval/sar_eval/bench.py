@@ -17,12 +17,16 @@ from rich.table import Table
 
 from sar_core.geometry import cylinder
 from sar_core.streams import stream
-from sar_eval.config import Scenario, load_named_vehicle, prepare
+from sar_eval.config import Scenario, load_named_vehicle, prepare, radio_path
 from sar_eval.episode import fly_episode
 from sar_eval.kernels import compile_kernels
 from sar_eval.peer import MujocoFleet
+from sar_eval.resources import world_path
 from sar_sim.airframe import Vehicle
 from sar_sim.fleet import Fleet
+from sar_sim.radioconfig import load_radio
+from sar_sim.receiver import bench_link_frame
+from sar_sim.world import load_world
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +55,11 @@ def measure(quick: bool, tell: Callable[[str], None]) -> list[Figure]:
     tell("vehicle kernel against MuJoCo")
     figures = [_kernel_against_mujoco(vehicle, seconds)]
     tell("a whole recorded episode")
-    figures.append(_episode(quick))
+    figures.append(_episode(quick, sensing=False))
+    tell("a whole recorded episode with sensing")
+    figures.append(_episode(quick, sensing=True))
+    tell("CSI synthesis against plain numpy")
+    figures.append(_link_frame(quick))
     for drones in (4, 16, 64):
         tell(f"kernel with {drones} drones")
         figures += _scaling(vehicle, drones, max(seconds // drones, 10))
@@ -121,8 +129,19 @@ def _kernel_against_mujoco(vehicle: Vehicle, seconds: int) -> Figure:
     )
 
 
-def _episode(quick: bool) -> Figure:
-    scenario = Scenario(world="village", drones=4, duration_s=20.0 if quick else 240.0)
+def _link_frame(quick: bool) -> Figure:
+    """One heard frame of CSI: paths, channel, impairments, quantisation; the peer is the same in plain numpy."""
+    world, radio = load_world(world_path("village")), load_radio(radio_path("default"))
+    runs = [bench_link_frame(world, radio, 200 if quick else 1000) for _ in range(REPEATS)]
+    ours, numpys = min(run[0] for run in runs), min(run[1] for run in runs)
+    name = "CSI per link-frame, village"
+    return Figure(name, 1e6 * ours, "µs", "plain numpy", 1e6 * numpys, numpys / ours, 3.0)
+
+
+def _episode(quick: bool, sensing: bool) -> Figure:
+    scenario = Scenario(
+        world="village", drones=4, duration_s=20.0 if quick else 240.0, radio="default" if sensing else None
+    )
     episode = prepare(scenario, 0, 0)
     compile_kernels(episode)
 
@@ -132,7 +151,9 @@ def _episode(quick: bool) -> Figure:
 
     rate = _best(once)
     name = f"whole recorded {scenario.duration_s:.0f} s episode, village, 4 drones"
-    return Figure(name, rate, "simulated s per s", "real time", 1.0, rate, 100.0)
+    if sensing:
+        name += ", sensing 1 victim and 3 decoys"
+    return Figure(name, rate, "simulated s per s", "real time", 1.0, rate, 60.0 if sensing else 100.0)
 
 
 def _scaling(vehicle: Vehicle, drones: int, seconds: int) -> list[Figure]:

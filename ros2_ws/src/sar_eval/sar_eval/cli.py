@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sar_core.errors import ContractError, InputError, MissingDataError, RunError, SarError
+from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
+from sar_eval.console import Json, err, note, out, say, stop
+from sar_eval.console import bar as bar_of
+from sar_eval.filecli import bag_app, world_app
+from sar_eval.studycli import calibrate, gate_study, missions, reliability, sweep
 
 # Typer brings its own click or uses the installed one; its exceptions lead to the right base either way.
 UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
-
-out = Console()
-err = Console(stderr=True)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,47 +30,16 @@ app = typer.Typer(
     "Exit codes: 0 ok, 1 bad input, 2 a check or contract failed, 3 the run failed, 4 data missing, "
     "5 an optional dependency is missing.",
 )
-world_app = typer.Typer(
-    no_args_is_help=True, help="Worlds: the SDF files that Gazebo and the embedded simulator share."
-)
-bag_app = typer.Typer(no_args_is_help=True, help="Bags: check a recording, or save what a damaged one still holds.")
 app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
-
-Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON for machines instead of text.")]
-
-
-class Stopper:
-    """Remembers that the user or the system asked us to stop, so that the running episode can end properly."""
-
-    def __init__(self) -> None:
-        self.reason: str | None = None
-
-    def __call__(self) -> str | None:
-        return self.reason
-
-    def _handle(self, *_: Any) -> None:
-        self.reason = "interrupted"
-
-    def listen(self) -> None:
-        """From here on SIGINT and SIGTERM, however many, end the episode within a simulated second, not the process."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._handle)
-
-
-stop = Stopper()
-
-
-def _bar(*columns: str) -> Progress:
-    """A progress bar on a terminal; nothing at all in a log file."""
-    text = [TextColumn("{task.description}"), BarColumn(), *(TextColumn(c) for c in columns), TimeElapsedColumn()]
-    return Progress(*text, console=err, disable=not err.is_terminal)
+for verb in (calibrate, missions, sweep, gate_study, reliability):
+    app.command()(verb)
 
 
 def _compile(episode: Any) -> float:
     from sar_eval.kernels import compile_kernels
 
-    with err.status("compiling the simulator (about half a minute on a new machine, then cached)"):
+    with err.status("compiling the simulator (about a minute on a new machine, then cached)"):
         return compile_kernels(episode)
 
 
@@ -82,7 +49,7 @@ def _backend(name: str) -> str:
 
     if name == "auto":
         _, why = best_tier(diagnose())
-        _note(f"backend auto: embedded, the only tier this version flies ({why})")
+        note(f"backend auto: embedded, the only tier this version flies ({why})")
         return "embedded"
     if name != "embedded":
         raise InputError(f"backend {name!r} is not known; allowed: embedded, auto")
@@ -101,10 +68,17 @@ def run(
     altitude_m: Annotated[float | None, typer.Option(help="Search altitude; default: the world's own.")] = None,
     speed_mps: Annotated[float | None, typer.Option(help="Search speed over ground.")] = None,
     wind_mps: Annotated[float | None, typer.Option(help="Mean wind; default: the world's own.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="CSI amplitude noise, relative to the frame's mean.")] = None,
+    kappa: Annotated[float | None, typer.Option(help="CSI phase concentration (von Mises); inf for none.")] = None,
+    victims: Annotated[int | None, typer.Option(help="Number of victims.")] = None,
+    decoys: Annotated[int | None, typer.Option(help="Number of other transmitters.")] = None,
+    victim_absent: Annotated[bool | None, typer.Option(help="The same mission without its victims.")] = None,
+    radio: Annotated[str | None, typer.Option(help="Link budget by name (configs/radio).")] = None,
     config: Annotated[Path | None, typer.Option(help="Scenario file (YAML); options given here win over it.")] = None,
     backend: Annotated[str, typer.Option(help="embedded, or auto.")] = "embedded",
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for the bag; created if needed.")] = Path("runs"),
     bag: Annotated[bool, typer.Option(help="Record a bag; --no-bag flies without one.")] = True,
+    record_: Annotated[str | None, typer.Option("--record", help="csi: raw frames too, about 70 MB a mission.")] = None,
     as_json: Json = False,
 ) -> None:
     """Fly one episode, record it, and print its record.
@@ -124,21 +98,29 @@ def run(
         "altitude_m": altitude_m,
         "speed_mps": speed_mps,
         "wind_mps": wind_mps,
+        "sigma": sigma,
+        "kappa": kappa,
+        "victims": victims,
+        "decoys": decoys,
+        "victim_absent": victim_absent,
+        "radio": radio,
     }
+    if record_ not in (None, "csi"):
+        raise InputError(f"--record {record_}: not known; allowed: csi")
     scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
     plan = prepare(scenario, seed, episode, _backend(backend), source)
     if bag:
         ready_folder(out_dir)
     compile_s = _compile(plan)
     stop.listen()
-    with _bar("{task.fields[note]}") as bar:
+    with bar_of("{task.fields[note]}") as bar:
         task = bar.add_task(plan.world.name, total=scenario.duration_s, note="taking off")
 
         def watch(now: Any) -> None:
             note = f"coverage {now.coverage:6.1%}  collisions {now.collisions}"
             bar.update(task, completed=now.search_time_s, note=note)
 
-        record = fly_episode(plan, out_dir / plan.episode_id if bag else None, watch, stop)
+        record = fly_episode(plan, out_dir / plan.episode_id if bag else None, watch, stop, csi=record_ == "csi")
     record.run["compile_s"] = round(compile_s, 3)
     if as_json:
         print(json.dumps(record.as_dict()), flush=True)
@@ -146,12 +128,8 @@ def run(
         _print_record(record)
     if not record.result["valid"]:
         kept = "; its bag is whole up to that moment" if bag else ""
-        _note(f"the episode is INVALID ({record.result['invalid_reason']}){kept}")
+        note(f"the episode is INVALID ({record.result['invalid_reason']}){kept}")
         raise typer.Exit(RunError.exit_code)
-
-
-def _note(text: str) -> None:
-    err.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_record(record: Any) -> None:
@@ -171,13 +149,24 @@ def _print_record(record: Any) -> None:
         ("collisions", str(r["collisions"])),
         ("near misses", str(r["near_misses"])),
         ("least separation", "n/a" if r["min_separation_m"] is None else f"{r['min_separation_m']:.2f} m"),
+        *_sensing_rows(r),
         ("landed", f"{r['landed']} of {r['num_drones']}"),
         ("real-time factor", f"{host['rtf']:.0f} x (compilation {host['compile_s']:.1f} s apart)"),
     ]
     for name, value in rows:
         table.add_row(name, value)
     out.print(table)
-    out.print(f"bag: {host['bag'] or 'not recorded'}", markup=False, highlight=False, soft_wrap=True)
+    say(f"bag: {host['bag'] or 'not recorded'}")
+
+
+def _sensing_rows(r: dict[str, Any]) -> list[tuple[str, str]]:
+    if r["detections"] is None:
+        return []
+    first = r["time_to_first_detection_s"]
+    found = f"{r['detections']} of {len(r['victims'])}"
+    if first is not None:
+        found += f", first after {first:.0f} s, {r['localization_error_m']:.1f} m off"
+    return [("victims found", found), ("false alarms", str(r["false_alarms"]))]
 
 
 @app.command(name="eval")
@@ -195,10 +184,10 @@ def evaluate(
     episodes = plan_set(Scenario())
     folder = fresh_folder(out_dir)
     compile_s = _compile(episodes[0])
-    _note(f"compilation took {compile_s:.1f} s; flying {len(episodes)} episodes")
+    note(f"compilation took {compile_s:.1f} s; flying {len(episodes)} episodes")
     records = []
     stop.listen()
-    with _bar("{task.completed:.0f} of {task.total} episodes", "{task.fields[note]}") as bar:
+    with bar_of("{task.completed:.0f} of {task.total} episodes", "{task.fields[note]}") as bar:
         task = bar.add_task("flying", total=len(episodes), note="")
 
         def watch(number: int, now: Any) -> None:
@@ -210,17 +199,17 @@ def evaluate(
             bar.update(task, completed=len(records))
             if not err.is_terminal:
                 done = f"{len(records)} of {len(episodes)}: {record.result['episode_id']}"
-                _note(f"{done}, coverage {record.result['coverage_240s']:.1%}, {record.run['rtf']:.0f} x real time")
+                note(f"{done}, coverage {record.result['coverage_240s']:.1%}, {record.run['rtf']:.0f} x real time")
     rows = tabulate(records)
     if as_json:
         print(json.dumps({"folder": str(folder), "rows": [vars(row) for row in rows]}), flush=True)
     else:
         _print_rows(rows)
-        out.print(f"bags and {RECORDS} are in {folder}", markup=False, highlight=False, soft_wrap=True)
+        say(f"bags and {RECORDS} are in {folder}")
     invalid = [record.result["episode_id"] for record in records if not record.result["valid"]]
     if invalid or len(records) < len(episodes):
         told = f" ({', '.join(invalid)})" if invalid else ""
-        _note(f"{len(records)} of {len(episodes)} episodes flown, {len(invalid)} INVALID{told}")
+        note(f"{len(records)} of {len(episodes)} episodes flown, {len(invalid)} INVALID{told}")
         raise typer.Exit(RunError.exit_code)
 
 
@@ -270,7 +259,7 @@ def fly(
         flown = fly_script(script, model, seed, noise)
     write_trace(trace, flown)
     told = f"{trace}: {len(flown)} rows over {script.times[-1]:.1f} s, vehicle {model.name} (embedded)"
-    out.print(told, markup=False, highlight=False, soft_wrap=True)
+    say(told)
 
 
 @app.command()
@@ -286,7 +275,7 @@ def draw(
 
     with err.status("reading the bag"):
         draw_bag(bag, picture)
-    out.print(f"{picture} written", markup=False, highlight=False, soft_wrap=True)
+    say(f"{picture} written")
 
 
 @app.command()
@@ -320,108 +309,13 @@ def bench(
     """
     from sar_eval.bench import as_table, measure
 
-    with _bar("{task.fields[note]}") as bar:
+    with bar_of("{task.fields[note]}") as bar:
         task = bar.add_task("measuring", total=None, note="")
         figures = measure(quick, lambda name: bar.update(task, note=name))
     if as_json:
         print(json.dumps([vars(figure) for figure in figures]))
     else:
         out.print(as_table(figures))
-
-
-@world_app.command("check")
-def world_check(
-    worlds: Annotated[list[str] | None, typer.Argument(help="Names or paths; default: all shipped worlds.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Lint worlds: tags, plugins, sizes, spawn points; and run libsdformat's own check where it is installed.
-
-    Example: sar-eval world check village my_world.sdf
-    """
-    from sar_eval.resources import names, world_path
-    from sar_sim.worldlint import SDF_COMMAND_PACKAGES, libsdformat_check, lint_world
-
-    paths = [world_path(name) for name in (worlds or names("worlds", ".sdf"))]
-    report: list[dict[str, Any]] = []
-    tool_ran = True
-    for path in paths:
-        with err.status(f"checking {path.name}"):
-            findings = lint_world(path)
-            second = libsdformat_check(path)
-        tool_ran = tool_ran and second is not None
-        report.append({"world": str(path), "findings": [vars(f) for f in [*findings, *(second or [])]]})
-    if as_json:
-        print(json.dumps({"libsdformat": tool_ran, "worlds": report}))
-    else:
-        for entry in report:
-            for finding in entry["findings"]:
-                line = f"{finding['severity']}: {finding['where']}: {finding['message']}"
-                out.print(f"{entry['world']}: {line}", markup=False, soft_wrap=True)
-        bad = sum(bool(entry["findings"]) for entry in report)
-        out.print(f"{len(report)} worlds checked, {bad} with findings")
-        if not tool_ran:
-            out.print(f"libsdformat's own check did not run; to add it: {SDF_COMMAND_PACKAGES}", markup=False)
-    errors = [f for entry in report for f in entry["findings"] if f["severity"] == "error"]
-    if errors:
-        raise typer.Exit(ContractError.exit_code)
-
-
-@bag_app.command("check")
-def bag_check(
-    bags: Annotated[list[Path], typer.Argument(help="Bag folders or .mcap files.")], as_json: Json = False
-) -> None:
-    """Say whether bags are whole and keep the contract, and what is wrong where they do not.
-
-    Example: sar-eval bag check runs/first/*
-    """
-    from sar_eval.bagcheck import check_bag
-
-    for path in bags:
-        if not path.exists():
-            raise MissingDataError(f"{path}: no such bag; expected a rosbag2 folder or an .mcap file")
-    reports = []
-    for path in bags:
-        with err.status(f"reading {path}"):
-            reports.append(check_bag(path))
-    if as_json:
-        listed = [
-            {"bag": str(r.path), "ok": r.ok, "messages": r.messages, "findings": [vars(f) for f in r.findings]}
-            for r in reports
-        ]
-        print(json.dumps(listed))
-    else:
-        for report in reports:
-            span = (report.end_ns - report.start_ns) / 1e9
-            state = "ok" if report.ok else f"{len(report.findings)} findings"
-            head = f"{report.path}: {state}; {report.messages} messages over {span:.1f} s in {report.chunks} chunks"
-            out.print(head, markup=False, soft_wrap=True)
-            for found in report.findings:
-                out.print(f"  {found.code}: {found.text}", markup=False, soft_wrap=True)
-    if not all(report.ok for report in reports):
-        raise typer.Exit(ContractError.exit_code)
-
-
-@bag_app.command("repair")
-def bag_repair(
-    source: Annotated[Path, typer.Argument(help="A damaged or unfinished bag: folder (also *.partial) or .mcap file.")],
-    target: Annotated[Path, typer.Option("--out", help="Folder for the repaired bag; must not exist.")],
-) -> None:
-    """Write a new, whole bag with every message that can be proven intact; the source stays as it is.
-
-    Example: sar-eval bag repair runs/first/EPISODE.partial --out runs/first/EPISODE
-    """
-    from sar_eval.bagrepair import repair_bag
-
-    with err.status(f"reading {source}"):
-        report = repair_bag(source, target)
-    out.print(
-        f"{target}: {report.recording.messages} messages from {report.chunks} chunks saved and read back; "
-        f"{report.lost_bytes} bytes and {report.lost_messages} counted messages lost",
-        markup=False,
-        soft_wrap=True,
-    )
-    for reason in report.damage:
-        out.print(f"  {reason}", markup=False, soft_wrap=True)
 
 
 def _version(show: bool) -> None:

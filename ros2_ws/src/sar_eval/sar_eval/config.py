@@ -7,9 +7,9 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import yaml
@@ -20,7 +20,10 @@ from sar_core.errors import InputError
 from sar_core.streams import stream
 from sar_eval.resources import params_path, share_dir, world_path
 from sar_sim.airframe import Vehicle, describe_validation, load_vehicle
+from sar_sim.devices import Device, make_devices
+from sar_sim.radioconfig import RadioConfig, config_sha256, load_radio
 from sar_sim.world import World, load_world
+from sar_swarm.confidence import Calibration, load_calibration
 from sar_swarm.patterns import PATTERNS
 
 Floats = NDArray[np.float64]
@@ -65,6 +68,13 @@ class Scenario(BaseModel):
     overlap: Annotated[float, Field(ge=0, le=0.9)] = 0.1
     wind_mps: Nonnegative | None = None
     thrust_variation: Annotated[float, Field(ge=0, le=0.3)] = 0.05
+    radio: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = "default"
+    sigma: Nonnegative = 0.05
+    kappa: Annotated[float, Field(ge=0)] = 8.0
+    gate: Literal["on", "forced_open"] = "on"
+    victims: Annotated[int, Field(ge=0, le=16)] = 1
+    decoys: Annotated[int, Field(ge=0, le=32)] = 3
+    victim_absent: bool = False
     link: LinkConfig = LinkConfig()
 
 
@@ -81,11 +91,15 @@ class Episode:
     altitude_m: float
     wind_mps: Floats
     spawns: Floats
+    radio: RadioConfig | None = None
+    calibration: Calibration | None = None
+    devices: tuple[Device, ...] = ()
 
     @property
     def episode_id(self) -> str:
         s = self.scenario
-        return f"{self.world.name}-{s.pattern}-{s.drones}x-{self.tier}-s{self.seed:03d}-e{self.index:03d}"
+        absent = "-absent" if s.victim_absent else ""
+        return f"{self.world.name}-{s.pattern}-{s.drones}x-{self.tier}-s{self.seed:03d}-e{self.index:03d}{absent}"
 
     def resolved(self) -> dict[str, Any]:
         """The full configuration as plain data, nothing left to defaults or to files that may change."""
@@ -99,11 +113,17 @@ class Episode:
             "tier": self.tier,
             "world_sha256": self.world.sha256,
             "vehicle_sha256": self.vehicle.sha256,
+            "radio_sha256": None if self.radio is None else config_sha256(self.radio),
+            "calibration_sha256": None if self.calibration is None else _digest(asdict(self.calibration)),
         }
 
     @property
     def config_sha256(self) -> str:
-        return hashlib.sha256(json.dumps(self.resolved(), sort_keys=True).encode()).hexdigest()
+        return _digest(self.resolved())
+
+
+def _digest(plain: Any) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -183,8 +203,34 @@ def episode_wind(speed_mps: float, index: int) -> Floats:
     return np.array([speed_mps * math.cos(angle), speed_mps * math.sin(angle), 0.0])
 
 
-def prepare(scenario: Scenario, seed: int, index: int, tier: str = "embedded", source: Source | None = None) -> Episode:
-    """Load what the scenario names and refuse what cannot be flown, with the figure that forbids it."""
+def radio_path(name: str) -> Path:
+    """The file of a link budget given by name."""
+    folder = share_dir("configs") / "radio"
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        raise InputError(
+            f"radio {name!r} is not known; allowed: {', '.join(sorted(p.stem for p in folder.glob('*.yaml')))}"
+        )
+    return path
+
+
+def calibration_path(name: str) -> Path:
+    """Where the calibration for a link budget lies."""
+    return share_dir("configs") / "calibration" / f"{name}.json"
+
+
+def prepare(
+    scenario: Scenario,
+    seed: int,
+    index: int,
+    tier: str = "embedded",
+    source: Source | None = None,
+    calibrated: bool = True,
+) -> Episode:
+    """Load what the scenario names and refuse what cannot be flown, with the figure that forbids it.
+
+    Without ``calibrated`` the swarm gathers estimates but cannot put a probability on them, so it reports nothing.
+    """
     source = source or Source()
     for name, value, limit in (("seed", seed, SEED_LIMIT), ("episode", index, INDEX_LIMIT)):
         if not 0 <= value < limit:
@@ -221,4 +267,28 @@ def prepare(scenario: Scenario, seed: int, index: int, tier: str = "embedded", s
         )
     chosen = world.spawns[: scenario.drones]
     spawns = chosen[np.argsort(chosen[:, 0], kind="stable")]
-    return Episode(scenario, seed, index, tier, world, vehicle, altitude, episode_wind(wind, index), spawns)
+    radio: RadioConfig | None = None
+    calibration: Calibration | None = None
+    devices: tuple[Device, ...] = ()
+    if scenario.radio is not None:
+        try:
+            radio = load_radio(radio_path(scenario.radio))
+        except InputError as error:
+            raise InputError(f"{source.of('radio')}: {error}") from error
+        if calibrated:
+            calibration = load_calibration(calibration_path(scenario.radio), config_sha256(radio))
+        devices = make_devices(world, EPISODE_SET, index, scenario.victims, scenario.decoys, scenario.victim_absent)
+    return Episode(
+        scenario,
+        seed,
+        index,
+        tier,
+        world,
+        vehicle,
+        altitude,
+        episode_wind(wind, index),
+        spawns,
+        radio,
+        calibration,
+        devices,
+    )

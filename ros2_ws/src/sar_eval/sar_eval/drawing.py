@@ -16,10 +16,13 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from sar_core.errors import InputError, MissingDataError, MissingDependencyError
 from sar_core.geometry import BOX
 from sar_eval.resources import world_path
+from sar_sim.devices import Kind
+from sar_sim.scoring import CONFIDENT
 from sar_sim.world import World, load_world
 
 Floats = NDArray[np.float64]
 
+VICTIM = int(Kind.VICTIM)
 _EVENT_KINDS = {1: "collision", 2: "collision", 3: "collision", 4: "geofence", 5: "near miss"}
 _EVENT_COLOURS = {"collision": "#c1121f", "geofence": "#7b2cbf", "near miss": "#f4a100"}
 
@@ -32,6 +35,8 @@ class Mission:
     times_s: Floats
     tracks: Floats
     status: list[tuple[float, float, int]] = field(default_factory=list)
+    devices: list[tuple[int, float, float]] = field(default_factory=list)
+    reports: dict[int, tuple[float, float, float]] = field(default_factory=dict)
     events: list[tuple[str, float, float]] = field(default_factory=list)
 
 
@@ -43,7 +48,7 @@ def read_mission(bag: Path) -> Mission:
     times: list[float] = []
     tracks: list[list[tuple[float, float, float]]] = []
     mission = Mission({}, np.empty(0), np.empty((0, 0, 3)))
-    wanted = ["/truth/state", "/episode/status", "/events/collision"]
+    wanted = ["/truth/state", "/truth/devices", "/episode/status", "/events/collision", "/swarm/reports"]
     with open(files[0], "rb") as stream:
         reader = make_reader(stream)
         for record in reader.iter_metadata():
@@ -62,6 +67,10 @@ def read_mission(bag: Path) -> Mission:
                 tracks.append([(p.x, p.y, p.z) for p in item.position])
             elif channel.topic == "/episode/status":
                 mission.status.append((item.search_time_s, item.coverage, item.phase))
+            elif channel.topic == "/truth/devices":
+                mission.devices = [(int(k), p.x, p.y) for k, p in zip(item.kind, item.position, strict=True)]
+            elif channel.topic == "/swarm/reports":
+                mission.reports[item.address] = (item.confidence, item.position.x, item.position.y)
             elif item.phase == 2:
                 mission.events.append((_EVENT_KINDS[item.kind], item.position.x, item.position.y))
     if not times or not mission.configuration:
@@ -126,6 +135,13 @@ def _draw_plan(axes: Any, world: World, mission: Mission) -> None:
         points = np.array([(x, y) for name, x, y in mission.events if name == kind])
         if len(points):
             axes.scatter(points[:, 0], points[:, 1], marker="x", s=60, color=colour, label=kind, zorder=4)
+    victims = np.array([(x, y) for kind, x, y in mission.devices if kind == VICTIM])
+    if len(victims):
+        axes.scatter(victims[:, 0], victims[:, 1], marker="*", s=130, color="#111111", label="victim", zorder=5)
+    claimed = np.array([(x, y) for confidence, x, y in mission.reports.values() if confidence > CONFIDENT])
+    if len(claimed):
+        ring = {"facecolors": "none", "edgecolors": "#c1121f", "linewidths": 1.5}
+        axes.scatter(claimed[:, 0], claimed[:, 1], s=170, **ring, label="confident report", zorder=5)
     axes.set(xlabel="east (m)", ylabel="north (m)", aspect="equal")
     axes.set_title("tracks over the map (brown: reaches flight altitude)", fontsize=10)
     axes.legend(loc="upper right", fontsize=8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from sar_core.frames import yaw_of
 from sar_eval.config import Episode
 from sar_eval.logbook import Logbook, Status
 from sar_eval.recorder import Recording
+from sar_eval.sensing import Claim, Sensing
 from sar_sim.coverage import Coverage, CoverageConfig
 from sar_sim.fleet import Fleet, FleetState, add_path, stamp_ns, step_of_tick
 from sar_sim.link import Link
@@ -112,11 +114,12 @@ class Flight:
         self.search_end_s = math.inf
         self.invalid_reason = ""
         self.flown_m = np.zeros(n)
+        self.sensing = Sensing(episode) if episode.radio is not None else None
         self.state: FleetState = self.fleet.snapshot()
         if logbook is not None:
             logbook.info(0)
         self._decide()
-        self._log([])
+        self._log([], [])
 
     @property
     def search_time_s(self) -> float:
@@ -149,10 +152,20 @@ class Flight:
             self.coverage.observe(times - self.search_begin_s, track)
         add_path(track, self.flown_m)
         self.state = self.fleet.snapshot()
-        self.link.exchange(self.time_s, self.state.est_position, self.state.est_velocity)
+        claims = self._sense()
         self._direct()
         self._decide()
-        self._log(events)
+        self._log(events, claims)
+
+    def _sense(self) -> list[Claim]:
+        """Radio and link: what every drone hears, what reaches the others, what they make of it."""
+        state, sensing = self.state, self.sensing
+        if sensing is None:
+            self.link.exchange(self.time_s, state.est_position, state.est_velocity)
+            return []
+        heard = sensing.hear(stamp_ns(self.tick), self.tick, state)
+        self.link.exchange(self.time_s, state.est_position, state.est_velocity, heard.observations)
+        return sensing.think(self.tick, self.time_s, self.link.inbox)
 
     def _senses(self) -> list[Sense]:
         state = self.state
@@ -198,12 +211,16 @@ class Flight:
                 self.order = Order.RETURN
                 self.search_end_s = self.return_begin_s = self.time_s
 
-    def _log(self, events: list[Event]) -> None:
+    def _log(self, events: list[Event], claims: list[Claim]) -> None:
         book = self.logbook
         if book is None:
             return
         stamp = stamp_ns(self.tick)
         book.tick(stamp, self.state, self.commands)
+        if self.sensing is not None:
+            book.sensing(stamp, self.sensing.heard, claims)
+            if self.tick % 20 == 0:
+                book.devices(stamp, self.sensing.devices, self.time_s)
         for event in events:
             book.event(stamp, event)
         if self.tick % 10 == 0:
@@ -263,7 +280,6 @@ class Flight:
             "num_drones": s.drones,
             "area_w": x_max - x_min,
             "area_h": y_max - y_min,
-            "victims": [],
             "valid": not self.invalid_reason,
             "invalid_reason": self.invalid_reason or None,
             "flight_time_s": _round(self.time_s),
@@ -284,11 +300,7 @@ class Flight:
             "events": [_plain(event) for event in summary.events],
             "landed": sum(p.phase is Phase.LANDED for p in self.pilots),
             "path_m": _round(float(self.flown_m.sum())),
-            "detections": None,
-            "false_alarms": None,
-            "localization_error_m": None,
-            "gdop": None,
-            "time_to_first_detection_s": None,
+            **self._findings(),
             "drones": [
                 {
                     "id": i + 1,
@@ -306,6 +318,54 @@ class Flight:
                 for i in range(s.drones)
             ],
         }
+
+    def _findings(self) -> dict[str, Any]:
+        """What the reports came to; null where the episode had no radio."""
+        if self.sensing is None:
+            keys = ("detections", "false_alarms", "localization_error_m", "gdop", "time_to_first_detection_s")
+            return {"victims": [], **dict.fromkeys(keys)}
+        scorer = self.sensing.scorer
+        begin = self.search_begin_s if math.isfinite(self.search_begin_s) else 0.0
+        found = [scorer.found.get(k) for k in range(len(self.sensing.victims))]
+        first = min((f for f in found if f is not None), key=lambda f: f.time_s, default=None)
+        return {
+            "victims": [
+                {
+                    "x": _round(device.track[0, 1]),
+                    "y": _round(device.track[0, 2]),
+                    "detected": f is not None,
+                    "time_s": None if f is None else _round(max(f.time_s - begin, 0.0)),
+                    "error_m": None if f is None else _round(f.error_m),
+                    "final_error_m": None if f is None else _round(f.final_error_m),
+                    "gdop": None if f is None else _round(f.gdop),
+                }
+                for device, f in zip(self.sensing.victims, found, strict=True)
+            ],
+            "detections": len(scorer.found),
+            "false_alarms": len(scorer.false_alarms),
+            "false_alarm_events": [
+                {**asdict(alarm), "kind": self._kind(alarm.address)} for alarm in scorer.false_alarms.values()
+            ],
+            "localization_error_m": None if first is None else _round(first.error_m),
+            "gdop": None if first is None else _round(first.gdop),
+            "time_to_first_detection_s": None if first is None else _round(max(first.time_s - begin, 0.0)),
+            "tracks": [
+                {
+                    "kind": self._kind(report.address),
+                    "confidence": _round(report.confidence),
+                    "correct": scorer.correct(report),
+                    "error_m": _round(scorer.distance(report)),
+                    "gdop": _round(report.gdop),
+                }
+                for report in self.sensing.last_reports()
+            ],
+            "gate": {name: _round(share) for name, share in self.sensing.gate_shares().items()},
+            "frames_dropped": dict(sum((ears.filter.dropped for ears in self.sensing.listeners), start=Counter())),
+        }
+
+    def _kind(self, address: int) -> str:
+        assert self.sensing is not None
+        return next((d.kind.name.lower() for d in self.sensing.devices if d.address == address), "unknown")
 
 
 _UNSET = np.full(3, np.nan)
@@ -328,14 +388,16 @@ def fly_episode(
     bag: Path | None,
     watch: Callable[[Progress], None] | None = None,
     stop: Callable[[], str | None] | None = None,
+    csi: bool = False,
 ) -> Record:
     """Fly one episode to its end and return its record; with ``bag``, leave a verified bag there.
 
     ``stop`` is asked once a simulated second; a reason ends the episode as INVALID with that reason and a good bag.
+    ``csi`` puts raw frames into the bag too.
     ``watch`` is told once a simulated second, after all of that second was handed to the disk.
     """
     began = time.perf_counter()
-    logbook = Logbook(episode, bag) if bag is not None else None
+    logbook = Logbook(episode, bag, csi) if bag is not None else None
     recording: Recording | None = None
     try:
         flight = Flight(episode, logbook)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,15 @@ from sar_eval import __version__
 from sar_eval.config import Episode
 from sar_eval.messages import Layout, blank, serialise, typestore
 from sar_eval.recorder import BagWriter, Recording, Topic, make_topic
+
+if TYPE_CHECKING:
+    from sar_eval.sensing import Claim, Heard
+from sar_sim.devices import Device
 from sar_sim.fleet import FleetState
 from sar_sim.referee import Event, Kind, Phase
 from sar_swarm.controller import Command
 from sar_swarm.controller import Phase as DronePhase
+from sar_swarm.observation import Observation
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +50,14 @@ _UAV_TOPICS = (
     ("setpoint", "sar_msgs/msg/Setpoint"),
     ("status", "sar_msgs/msg/UavStatus"),
 )
+_SENSING_TOPICS = (
+    ("/swarm/reports", "sar_msgs/msg/VictimReport"),
+    ("/truth/devices", "sar_msgs/msg/TruthDevices"),
+)
+_UAV_SENSING_TOPICS = (
+    ("detection", "sar_msgs/msg/Detection"),
+    ("gate", "sar_msgs/msg/GateStatus"),
+)
 
 
 @dataclass(frozen=True)
@@ -61,12 +74,18 @@ class Status:
     invalid_reason: str = ""
 
 
-def episode_topics(drones: int) -> list[Topic]:
-    """Every topic of an episode with so many drones, numbered from 1."""
+def episode_topics(drones: int, sensing: bool = False, csi: bool = False) -> list[Topic]:
+    """Every topic of an episode with so many drones, numbered from 1; with what their radios add."""
     store = typestore()
     topics = [make_topic(store, name, kind, latched) for name, kind, latched in _TOPICS]
+    per_drone = list(_UAV_TOPICS)
+    if sensing:
+        topics += [make_topic(store, name, kind) for name, kind in _SENSING_TOPICS]
+        per_drone += _UAV_SENSING_TOPICS
+    if csi:
+        per_drone.append(("csi", "sar_msgs/msg/CsiBatch"))
     for i in range(1, drones + 1):
-        topics += [make_topic(store, f"/uav_{i}/{name}", kind) for name, kind in _UAV_TOPICS]
+        topics += [make_topic(store, f"/uav_{i}/{name}", kind) for name, kind in per_drone]
     return topics
 
 
@@ -96,12 +115,15 @@ class Logbook:
     The pose covariance of an odometry is left at -1 in its first element: unknown, by the convention of ROS.
     """
 
-    def __init__(self, episode: Episode, directory: Path) -> None:
+    def __init__(self, episode: Episode, directory: Path, csi: bool = False) -> None:
         self._episode = episode
+        self._csi = csi and episode.radio is not None
         n = episode.scenario.drones
         self._n = n
         self._store = typestore()
-        self._writer = BagWriter(directory, episode_topics(n), bag_metadata(episode))
+        self._writer = BagWriter(
+            directory, episode_topics(n, episode.radio is not None, self._csi), bag_metadata(episode)
+        )
         unknown = np.zeros(36)
         unknown[0] = -1.0
         self._clock = Layout(self._store, blank(self._store, "rosgraph_msgs/msg/Clock"))
@@ -302,6 +324,84 @@ class Logbook:
             "position.z": event.position[2],
         }
         self._write("/events/collision", stamp_ns, "sar_msgs/msg/CollisionEvent", values)
+
+    def sensing(self, stamp_ns: int, heard: Heard, claims: Sequence[Claim]) -> None:
+        """What the drones observed, how their gates changed, what they claimed; raw frames if wanted."""
+        for i, observations in enumerate(heard.observations):
+            for seen in observations:
+                self._detection(f"/uav_{i + 1}/detection", stamp_ns, seen)
+        for change in heard.changes:
+            values: dict[str, Any] = {
+                "header.frame_id": FRAME,
+                "uav": change.drone + 1,
+                "address": change.address,
+                "open": change.open,
+                "state": int(change.state),
+                "coherence": change.coherence,
+            }
+            self._write(f"/uav_{change.drone + 1}/gate", stamp_ns, "sar_msgs/msg/GateStatus", values)
+        for claim in claims:
+            self._claim(stamp_ns, claim)
+        if self._csi:
+            for i, frames in enumerate(heard.frames):
+                values = {
+                    "header.frame_id": FRAME,
+                    "uav": i + 1,
+                    "address": frames.address,
+                    "beacon": frames.beacon,
+                    "rssi_dbm": frames.rssi_dbm,
+                    "csi": frames.csi.ravel(),
+                }
+                self._write(f"/uav_{i + 1}/csi", stamp_ns, "sar_msgs/msg/CsiBatch", values)
+
+    def _detection(self, topic: str, stamp_ns: int, seen: Observation) -> None:
+        values = {
+            "header.frame_id": FRAME,
+            "uav": seen.drone + 1,
+            "address": seen.address,
+            **dict(zip(("position.x", "position.y", "position.z"), seen.position, strict=True)),
+            **dict(zip(("array_axis.x", "array_axis.y", "array_axis.z"), seen.axis, strict=True)),
+            "range_m": seen.range_m,
+            "range_std_m": seen.range_std_m,
+            "phase_rad": seen.phase_rad,
+            "phase_std_rad": seen.phase_std_rad,
+            "coherence": seen.coherence,
+            "gate_open": seen.open,
+            "gate_state": int(seen.state),
+            "rssi_dbm": seen.rssi_dbm,
+            "frames": seen.frames,
+            "usable": seen.usable,
+        }
+        self._write(topic, stamp_ns, "sar_msgs/msg/Detection", values)
+
+    def _claim(self, stamp_ns: int, claim: Claim) -> None:
+        report, estimate = claim.report, claim.estimate
+        values = {
+            "header.frame_id": FRAME,
+            "uav": report.drone + 1,
+            "address": report.address,
+            "position.x": report.x,
+            "position.y": report.y,
+            "covariance": estimate.covariance.ravel(),
+            "confidence": report.confidence,
+            "gdop": np.nan if report.gdop is None else report.gdop,
+            "views": min(estimate.views, 255),
+            "observations": estimate.observations,
+            "speed_mps": estimate.speed_mps,
+        }
+        self._write("/swarm/reports", stamp_ns, "sar_msgs/msg/VictimReport", values)
+
+    def devices(self, stamp_ns: int, devices: Sequence[Device], time_s: float) -> None:
+        """Once a second: where every transmitter truly is."""
+        points = [device.position_at(time_s) for device in devices]
+        make_point = self._store.types["geometry_msgs/msg/Point"]
+        values = {
+            "header.frame_id": FRAME,
+            "address": np.array([device.address for device in devices], np.uint64),
+            "kind": np.array([int(device.kind) for device in devices], np.uint8),
+            "position": [make_point(*(float(v) for v in point)) for point in points],
+        }
+        self._write("/truth/devices", stamp_ns, "sar_msgs/msg/TruthDevices", values)
 
     def _write(self, topic: str, stamp_ns: int, msgtype: str, values: dict[str, Any]) -> None:
         stamp = {"header.stamp.sec": stamp_ns // NS, "header.stamp.nanosec": stamp_ns % NS}

@@ -6,6 +6,9 @@ of another is the newest packet delivered, so reordered packets never turn the c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,9 +38,12 @@ def _exchange(
     arrival: Floats,
     known: Floats,
     counts: NDArray[np.int64],
-) -> None:
+    arrived: NDArray[np.int64],
+) -> int:
+    """Send everyone's packet, let arrive what is due; rows (slot, receiver, sender) of arrived tell which, in order."""
     n = outgoing.shape[0]
     sent[slot] = outgoing
+    landed = 0
     for i in range(n):
         for j in range(n):
             if i == j:
@@ -53,12 +59,18 @@ def _exchange(
             for j in range(n):
                 if arrival[s, i, j] <= now + ROUNDING_S:
                     arrival[s, i, j] = np.inf
+                    arrived[landed, 0], arrived[landed, 1], arrived[landed, 2] = s, i, j
+                    landed += 1
                     if not (known[i, j, 6] >= sent[s, j, 6]):
                         known[i, j] = sent[s, j]
+    return landed
 
 
 class Link:
-    """Carries each drone's own estimate to the others; ``known[i, j]`` is what drone i last heard of drone j."""
+    """Carries each drone's own estimate to the others; ``known[i, j]`` is what drone i last heard of drone j.
+
+    A packet may carry mail: whatever its sender wants the others to have. It arrives with the packet or not at all.
+    """
 
     def __init__(self, drones: int, seed: int, episode: int, loss: float, latency_s: float, jitter_s: float) -> None:
         self._rng = stream("link", seed, episode)
@@ -68,16 +80,26 @@ class Link:
         self._ticks = 0
         self.known = np.full((drones, drones, STATE), np.nan)
         self._counts = np.zeros((drones, 2), dtype=np.int64)
+        self._arrived = np.zeros((SLOTS * drones * drones, 3), dtype=np.int64)
+        self._mail: list[Sequence[Sequence[Any]] | None] = [None] * SLOTS
+        self.inbox: list[list[Any]] = [[] for _ in range(drones)]
 
-    def exchange(self, now_s: float, position: Floats, velocity: Floats) -> None:
-        """One tick: everyone broadcasts, then whatever is due arrives. Shapes [N, 3]."""
+    def exchange(
+        self, now_s: float, position: Floats, velocity: Floats, mail: Sequence[Sequence[Any]] | None = None
+    ) -> None:
+        """One tick: everyone broadcasts, then whatever is due arrives. Shapes [N, 3]; mail is one sequence per drone.
+
+        ``inbox[i]`` then holds the mail that reached drone i in this tick.
+        """
         n = len(position)
+        slot = self._ticks % SLOTS
+        self._mail[slot] = mail
         outgoing = np.empty((n, STATE))
         outgoing[:, 0:3], outgoing[:, 3:6], outgoing[:, 6] = position, velocity, now_s
         draws = self._rng.random((n, n, 2))
-        _exchange(
+        landed = _exchange(
             now_s,
-            self._ticks % SLOTS,
+            slot,
             outgoing,
             draws,
             self._loss,
@@ -87,8 +109,14 @@ class Link:
             self._arrival,
             self.known,
             self._counts,
+            self._arrived,
         )
         self._ticks += 1
+        self.inbox = [[] for _ in range(n)]
+        for slot, receiver, sender in self._arrived[:landed].tolist():
+            sent = self._mail[slot]
+            if sent is not None:
+                self.inbox[receiver] += sent[sender]
 
     def others(self, index: int) -> Floats:
         """What one drone has heard, rows [N, STATE]; rows of those never heard, itself included, are NaN."""

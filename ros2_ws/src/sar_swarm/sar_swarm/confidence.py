@@ -36,9 +36,6 @@ FEATURES = (
     "n_eff",
     "gdop",
     "gdop_undefined",
-    "power_log",
-    "usable_share",
-    "accept_share",
     "beacon_share",
     "known",
     "log_duration",
@@ -48,7 +45,9 @@ FEATURES = (
 def features(estimate: Estimate) -> Floats:
     """The numbers float64[F] the model looks at, in the order of FEATURES; bounded, so that no outlier decides alone.
 
-    An undefined GDOP counts as the worst one and is marked as undefined.
+    An undefined GDOP counts as the worst one and is marked as undefined. Who transmits is told only by what frames carry
+    (beacons, known addresses) and by how the track moves: not by transmit power, frame rate or gate statistics, which
+    here would betray how we model each kind of device.
     """
     e = estimate
     return np.array(
@@ -63,9 +62,6 @@ def features(estimate: Estimate) -> Floats:
             min(e.n_eff, 8.0),
             WORST_GDOP if e.gdop is None else min(e.gdop, WORST_GDOP),
             float(e.gdop is None),
-            min(max(e.power_log, -2.0), 2.0),
-            e.usable_share,
-            e.accept_share,
             e.beacon_share,
             float(e.known),
             math.log1p(max(e.last_s - e.first_s, 0.0)),

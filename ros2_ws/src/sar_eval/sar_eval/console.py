@@ -1,0 +1,52 @@
+"""What every verb shares: where text goes, how waiting looks, and how a stop is heard."""
+
+from __future__ import annotations
+
+import signal
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+out = Console()
+err = Console(stderr=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON for machines instead of text.")]
+
+
+class Stopper:
+    """Remembers that the user or the system asked us to stop, so that the running episode can end properly."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def __call__(self) -> str | None:
+        return self.reason
+
+    def _handle(self, *_: Any) -> None:
+        self.reason = "interrupted"
+
+    def listen(self) -> None:
+        """From here on SIGINT and SIGTERM, however many, end the episode within a simulated second, not the process."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._handle)
+
+
+stop = Stopper()
+
+
+def bar(*columns: str) -> Progress:
+    """A progress bar on a terminal; nothing at all in a log file."""
+    text = [TextColumn("{task.description}"), BarColumn(), *(TextColumn(c) for c in columns), TimeElapsedColumn()]
+    return Progress(*text, console=err, disable=not err.is_terminal)
+
+
+def note(text: str) -> None:
+    """A remark on stderr, as it is."""
+    err.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """A line on stdout, as it is."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)

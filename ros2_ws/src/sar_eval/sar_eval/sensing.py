@@ -1,0 +1,132 @@
+"""The sensing chain of an episode: radios, one listener and one fusion centre per drone, reports, and their score.
+
+Each drone's listener hears only its own frames at its own estimated pose; its fusion centre is fed with its own
+observations and with those the link delivered. The scorer, which knows the victims, only listens to reports.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_core.radio import WAVELENGTH_M
+from sar_eval.config import Episode
+from sar_sim.devices import Device, Kind, known_addresses
+from sar_sim.fleet import FleetState
+from sar_sim.receiver import Frames, Receiver
+from sar_sim.scoring import Report, ReportScorer
+from sar_swarm.confidence import Calibration, features
+from sar_swarm.fusion import Estimate, FusionCentre, FusionConfig
+from sar_swarm.gate import GateConfig
+from sar_swarm.observation import GateChange, Listener, ListenerConfig, Observation, RangeLaw
+
+Floats = NDArray[np.float64]
+
+SOLVE_TICKS = 20
+"""Every drone solves once a second, the drones in turn."""
+WORTH_CONFIDENCE = 0.02
+WORTH_M = 0.5
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A report as it goes to the operator: what is judged, and what it rests on."""
+
+    report: Report
+    estimate: Estimate
+
+
+@dataclass
+class Heard:
+    """What one tick brought, per drone."""
+
+    frames: list[Frames] = field(default_factory=list)
+    observations: list[list[Observation]] = field(default_factory=list)
+    changes: list[GateChange] = field(default_factory=list)
+
+
+class Sensing:
+    """One episode's sensing. ``hear`` every tick, then ``think`` with what the link delivered."""
+
+    def __init__(self, episode: Episode) -> None:
+        radio = episode.radio
+        assert radio is not None
+        s = episode.scenario
+        n = s.drones
+        self.devices: tuple[Device, ...] = episode.devices
+        self.victims = [d for d in self.devices if d.kind is Kind.VICTIM]
+        self._calibration: Calibration | None = episode.calibration
+        self._receiver = Receiver(radio, episode.world, self.devices, n, episode.seed, episode.index, s.sigma, s.kappa)
+        first_metre_db = 20.0 * math.log10(4.0 * math.pi / WAVELENGTH_M)
+        law = RangeLaw(reference_dbm=radio.eirp_dbm - first_metre_db, shadowing_db=radio.shadowing_db)
+        config = ListenerConfig(law=law, gate=GateConfig(forced_open=s.gate == "forced_open"))
+        self.listeners = [Listener(i, config) for i in range(n)]
+        fusion = FusionConfig(noise_floor_dbm=radio.noise_dbm)
+        known = known_addresses(self.devices)
+        self.centres = [FusionCentre(fusion, known) for _ in range(n)]
+        truth = np.array([d.position_at(0.0) for d in self.victims]).reshape(-1, 3)
+        self.scorer = ReportScorer(truth)
+        self._told: list[dict[int, Report]] = [{} for _ in range(n)]
+        self.heard = Heard()
+
+    def hear(self, stamp_ns: int, tick: int, state: FleetState) -> Heard:
+        """One tick of radio: frames by true pose, made sense of at the estimated pose."""
+        frames = self._receiver.listen(stamp_ns, tick, state.position, state.attitude)
+        heard = Heard(frames)
+        for i, listener in enumerate(self.listeners):
+            seen, changes = listener.listen(frames[i], state.est_position[i], state.est_attitude[i], stamp_ns * 1e-9)
+            heard.observations.append(seen)
+            heard.changes += changes
+        self.heard = heard
+        return heard
+
+    def think(self, tick: int, time_s: float, delivered: Sequence[Sequence[Any]]) -> list[Claim]:
+        """Every drone takes in what it sensed and was sent; those whose turn it is solve and may report."""
+        claims = []
+        for i, centre in enumerate(self.centres):
+            centre.add(self.heard.observations[i])
+            centre.add(delivered[i])
+            if (tick + i * SOLVE_TICKS // len(self.centres)) % SOLVE_TICKS == 0:
+                for estimate in centre.solve(time_s):
+                    claim = self._claim(i, estimate)
+                    if claim is not None:
+                        self.scorer.judge(claim.report)
+                        claims.append(claim)
+        return claims
+
+    def _claim(self, drone: int, estimate: Estimate) -> Claim | None:
+        """A report, if the estimate is confirmed and says something new."""
+        if self._calibration is None or not estimate.confirmed:
+            return None
+        confidence = float(self._calibration.probability(features(estimate)))
+        report = Report(estimate.time_s, drone, estimate.address, estimate.x, estimate.y, confidence, estimate.gdop)
+        before = self._told[drone].get(estimate.track)
+        if before is not None:
+            moved = math.hypot(report.x - before.x, report.y - before.y)
+            if moved < WORTH_M and abs(confidence - before.confidence) < WORTH_CONFIDENCE:
+                return None
+        self._told[drone][estimate.track] = report
+        return Claim(report, estimate)
+
+    def last_reports(self) -> list[Report]:
+        """The swarm's last word on every transmitter: the latest report of any drone, by address."""
+        latest: dict[int, Report] = {}
+        for told in self._told:
+            for report in told.values():
+                before = latest.get(report.address)
+                if before is None or report.time_s > before.time_s:
+                    latest[report.address] = report
+        return [latest[address] for address in sorted(latest)]
+
+    def gate_shares(self) -> dict[str, float]:
+        """Share of frames by gate verdict, over all drones and links."""
+        shares = sum((listener.shares for listener in self.listeners), start=np.zeros_like(self.listeners[0].shares))
+        total = max(float(shares.sum()), 1.0)
+        names = ("accept", "predict_only", "reject", "recalibrate", "forced_accept")
+        by_state = {name: float(shares[:, k].sum()) / total for k, name in enumerate(names[: shares.shape[1]])}
+        return {"phase_open": float(shares[1].sum()) / total, **by_state}

@@ -1,0 +1,79 @@
+"""Sensing through the real command: a victim is found by radio alone, and the record and the bag say how."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from mcap.reader import make_reader
+
+from sar_core.errors import ContractError
+from sar_eval import config
+from sar_eval.config import Scenario, prepare
+from sar_eval.episode import Flight, fly_episode
+
+SHORT = {"duration_s": 60.0, "drones": 4}
+
+
+@pytest.fixture(scope="module")
+def flown(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
+    folder = tmp_path_factory.mktemp("sensing")
+    record = fly_episode(prepare(Scenario(**SHORT), 1, 1), folder / "bag", csi=True)
+    return record.as_dict(), Path(record.run["bag"])
+
+
+def test_a_victim_in_the_open_is_found_close_to_where_it_lies(flown: tuple[dict, Path]) -> None:
+    result = flown[0]["result"]
+    assert result["valid"]
+    assert result["detections"] == 1
+    assert result["victims"][0]["final_error_m"] < 10.0
+    assert 0.0 <= result["time_to_first_detection_s"] <= 60.0
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_the_bag_holds_observations_gates_reports_and_raw_frames(flown: tuple[dict, Path]) -> None:
+    with open(next(flown[1].glob("*.mcap")), "rb") as stream:
+        counts = Counter(channel.topic for _, channel, _ in make_reader(stream).iter_messages())
+    for topic in ("/uav_1/detection", "/uav_1/gate", "/uav_1/csi", "/swarm/reports", "/truth/devices"):
+        assert counts[topic] > 0, topic
+    assert counts["/uav_1/csi"] > 1000
+
+
+def test_without_victims_nothing_is_found(tmp_path: Path) -> None:
+    result = fly_episode(prepare(Scenario(**SHORT, victim_absent=True), 1, 1), None).result
+    assert result["victims"] == [] and result["detections"] == 0
+    assert result["time_to_first_detection_s"] is None and result["localization_error_m"] is None
+
+
+def test_the_same_seed_senses_the_same() -> None:
+    episode = prepare(Scenario(duration_s=15.0, drones=2), 3, 3)
+    assert fly_episode(episode, None).result == fly_episode(episode, None).result
+
+
+def test_victims_and_decoys_depend_on_the_episode_and_not_on_the_seed() -> None:
+    def places(seed: int, index: int) -> list[list[float]]:
+        episode = prepare(Scenario(), seed, index)
+        return [device.position_at(30.0).tolist() for device in episode.devices]
+
+    assert places(1, 5) == places(2, 5)
+    assert places(1, 5) != places(1, 6)
+
+
+def test_a_drone_cut_off_from_the_link_knows_only_what_it_heard_itself() -> None:
+    scenario = Scenario(duration_s=30.0, drones=2, link=config.LinkConfig(loss=1.0))
+    flight = Flight(prepare(scenario, 1, 1), None)
+    while not flight.done and flight.search_time_s < 20.0:
+        flight.advance()
+    assert flight.sensing is not None
+    for index, centre in enumerate(flight.sensing.centres):
+        heard_from = {int(row[0]) for track in centre.tracks for row in track.rows}
+        assert heard_from == {index}
+
+
+def test_a_calibration_of_another_link_budget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = config.calibration_path("short_range")
+    monkeypatch.setattr(config, "calibration_path", lambda name: wrong)
+    with pytest.raises(ContractError, match="short_range"):
+        prepare(Scenario(), 0, 0)
