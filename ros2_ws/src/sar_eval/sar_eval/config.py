@@ -105,6 +105,7 @@ class Episode:
         """The full configuration as plain data, nothing left to defaults or to files that may change."""
         return {
             **self.scenario.model_dump(mode="json"),
+            "kappa": self.scenario.kappa if math.isfinite(self.scenario.kappa) else "inf",
             "altitude_m": self.altitude_m,
             "wind_mps": [float(w) for w in self.wind_mps],
             "seed": self.seed,

@@ -45,9 +45,9 @@ FEATURES = (
 def features(estimate: Estimate) -> Floats:
     """The numbers float64[F] the model looks at, in the order of FEATURES; bounded, so that no outlier decides alone.
 
-    An undefined GDOP counts as the worst one and is marked as undefined. Who transmits is told only by what frames carry
-    (beacons, known addresses) and by how the track moves: not by transmit power, frame rate or gate statistics, which
-    here would betray how we model each kind of device.
+    An undefined GDOP counts as the worst one and is marked as undefined. Who transmits is told only by what frames
+    carry (beacons, known addresses) and by how the track moves: not by transmit power, frame rate or gate statistics,
+    which here would betray how we model each kind of device.
     """
     e = estimate
     return np.array(
