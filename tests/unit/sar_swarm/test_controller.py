@@ -50,7 +50,7 @@ class Drone:
 
     def sense(self, others: Floats = ALONE) -> Sense:
         landed = bool(self.position[2] <= 0.0)
-        return Sense(self.time, self.position.copy(), self.velocity.copy(), self.pilot.yaw, 1.0, landed, others)
+        return Sense(self.time, self.position.copy(), self.velocity.copy(), 1.0, landed, others)
 
     def tick(self, order: Order, others: Floats = ALONE) -> Command:
         self.pilot, command = step(self.plan, self.pilot, self.sense(others), order)
@@ -176,7 +176,7 @@ def test_the_nose_follows_the_way_the_short_way_round() -> None:
 def test_step_changes_nothing_it_was_given() -> None:
     plan, pilot = plan_for(), Pilot(phase=Phase.SEARCH, leg_start=(20.0, -15.0))
     others = np.full((3, 7), 25.0)
-    sense = Sense(5.0, np.array([20.0, 0.0, 30.0]), np.array([1.0, 2.0, 0.0]), 0.3, 1.0, False, others)
+    sense = Sense(5.0, np.array([20.0, 0.0, 30.0]), np.array([1.0, 2.0, 0.0]), 1.0, False, others)
     before = [array.copy() for array in (sense.position, sense.velocity, others, plan.waypoints, plan.home)]
     first = step(plan, pilot, sense, Order.SEARCH)
     again = step(plan, pilot, sense, Order.SEARCH)

@@ -169,13 +169,11 @@ class Flight:
 
     def _senses(self) -> list[Sense]:
         state = self.state
-        yaw = yaw_of(state.est_attitude)
         return [
             Sense(
                 self.time_s,
                 state.est_position[i],
                 state.est_velocity[i],
-                float(yaw[i]),
                 float(state.charge[i]),
                 bool(state.landed[i]),
                 self.link.others(i),

@@ -13,8 +13,9 @@ from sar_sim.coverage import Coverage, CoverageConfig
 from sar_sim.fleet import Fleet, add_path, stamp_ns
 from sar_sim.link import Link
 from sar_sim.referee import Referee, RefereeConfig
+from sar_swarm.controller import Plan
 from sar_swarm.fusion import COLUMNS, keyframes
-from sar_swarm.guidance import follow_leg, repel, sidestep, steer
+from sar_swarm.guidance import guide
 
 
 def compile_kernels(episode: Episode) -> float:
@@ -34,11 +35,9 @@ def compile_kernels(episode: Episode) -> float:
     Coverage(CoverageConfig((0.0, 0.0, 20.0, 20.0)), 2).observe(times, track)
     link = Link(2, 0, 0, 0.0, 0.0, 0.0)
     link.exchange(0.0, np.zeros((2, 3)), np.zeros((2, 3)))
-    here, there = np.zeros(3), np.array([50.0, 0.0])
-    follow_leg(here, np.zeros(2), there, 8.0, 3.0)
-    steer(here, 8.0, 0.0, box(10, 0, 0, 2, 2, 2)[None, :], 3.0, 2.5, 0.0)
-    repel(here, link.others(0), 0.0, 2.0, 5.0, 6.0)
-    sidestep(here, here, link.others(0), 0.0, 2.0, 5.0, 4.0)
+    manners = Plan(0, np.zeros(3), np.zeros((1, 2)), 30.0, 30.0, 8.0, episode.world.obstacles).manners
+    here, leg = np.zeros(3), (0.0, 0.0, 50.0, 0.0)
+    guide(here, here, leg, 3.0, link.others(0), 0.0, box(10, 0, 0, 2, 2, 2)[None, :], manners, 0.0)
     if episode.radio is not None:
         _compile_sensing(episode)
     return time.perf_counter() - began

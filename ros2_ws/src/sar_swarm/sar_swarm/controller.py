@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_swarm.guidance import follow_leg, repel, sidestep, steer
+from sar_swarm.guidance import Manners, guide
 
 Floats = NDArray[np.float64]
 
@@ -64,6 +65,19 @@ class Plan:
     neighbour_timeout_s: float = 2.0
     foresight_s: float = 4.0
 
+    @cached_property
+    def manners(self) -> Manners:
+        """The plan's speeds and distances as guidance takes them."""
+        return Manners(
+            self.speed_mps,
+            self.separation_m,
+            self.repulsion,
+            self.neighbour_timeout_s,
+            self.foresight_s,
+            self.clearance_m,
+            self.look_ahead_s,
+        )
+
 
 class Sense(NamedTuple):
     """What the drone knows now: its own estimate, and the others as last heard (rows of position, velocity, stamp)."""
@@ -71,7 +85,6 @@ class Sense(NamedTuple):
     time_s: float
     position: Floats
     velocity: Floats
-    yaw: float
     charge: float
     landed: bool
     others: Floats
@@ -183,29 +196,21 @@ def _fly(plan: Plan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Comm
             next_pilot = _begin_leg(next_pilot._replace(phase=Phase.HOLD), sense, next_pilot.leg)
         pilot = next_pilot
         goal, end_speed, altitude = _target(plan, pilot)
-    start = np.array(pilot.leg_start)
-    vx, vy = follow_leg(sense.position, start, goal[:2], plan.speed_mps, end_speed)
-    rx, ry, rz = repel(
-        sense.position, sense.others, sense.time_s, plan.neighbour_timeout_s, plan.separation_m, plan.repulsion
-    )
-    sx, sy, sz = sidestep(
+    vx, vy, push, side = guide(
         sense.position,
         sense.velocity,
+        (*pilot.leg_start, float(goal[0]), float(goal[1])),
+        end_speed,
         sense.others,
         sense.time_s,
-        plan.neighbour_timeout_s,
-        plan.separation_m,
-        plan.foresight_s,
+        plan.obstacles,
+        plan.manners,
+        pilot.side,
     )
-    vx, vy = vx + rx + sx, vy + ry + sy
-    speed = math.hypot(vx, vy)
-    if speed > plan.speed_mps:
-        vx, vy = vx / speed * plan.speed_mps, vy / speed * plan.speed_mps
-    vx, vy, side = steer(sense.position, vx, vy, plan.obstacles, plan.clearance_m, plan.look_ahead_s, pilot.side)
     speed = math.hypot(vx, vy)
     yaw = _turn(pilot.yaw, math.atan2(vy, vx) if speed > 1.0 else pilot.yaw, plan.turn_rate_rps * dt)
     pilot = pilot._replace(side=side, yaw=yaw)
-    climb = altitude + max(min(rz + sz, 2.0), -2.0)
+    climb = altitude + max(min(push, 2.0), -2.0)
     return pilot, Command(True, np.array([math.nan, math.nan, climb]), np.array([vx, vy, math.nan]), yaw)
 
 

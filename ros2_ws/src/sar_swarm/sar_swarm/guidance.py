@@ -6,11 +6,12 @@ Compiled pure functions; everything they see is an estimate, a delivered message
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_core.compiled import compiled
+from sar_core.compiled import compiled, inlined
 from sar_core.geometry import distance_to, gradient, segment_distance
 
 Floats = NDArray[np.float64]
@@ -25,7 +26,9 @@ RIGHT_HAND_M = 1.0
 
 
 @compiled
-def follow_leg(pos: Floats, start: Floats, end: Floats, speed: float, end_speed: float) -> tuple[float, float]:
+def follow_leg(
+    pos: Floats, start: tuple[float, float], end: tuple[float, float], speed: float, end_speed: float
+) -> tuple[float, float]:
     """Horizontal velocity that returns to the leg start-end and runs along it, braking in time for its end."""
     lx, ly = end[0] - start[0], end[1] - start[1]
     length = math.sqrt(lx * lx + ly * ly)
@@ -106,6 +109,16 @@ def _push(pos: Floats, obstacles: Floats, clearance: float) -> tuple[float, floa
     return gx / n, gy / n, best < clearance
 
 
+@inlined
+def _offset(pos: Floats, other: Floats, age: float) -> tuple[float, float, float]:
+    """From where another drone should be by now, its last heard state carried forward, to us."""
+    return (
+        pos[0] - other[0] - other[3] * age,
+        pos[1] - other[1] - other[4] * age,
+        pos[2] - other[2] - other[5] * age,
+    )
+
+
 @compiled
 def repel(
     pos: Floats, others: Floats, time_s: float, timeout_s: float, radius: float, strength: float
@@ -122,9 +135,7 @@ def repel(
         age = time_s - others[k, 6]
         if not age < timeout_s:
             continue
-        dx = pos[0] - others[k, 0] - others[k, 3] * age
-        dy = pos[1] - others[k, 1] - others[k, 4] * age
-        dz = pos[2] - others[k, 2] - others[k, 5] * age
+        dx, dy, dz = _offset(pos, others[k], age)
         d = math.sqrt(dx * dx + dy * dy + dz * dz)
         if not d < radius:
             continue
@@ -152,9 +163,7 @@ def sidestep(
         age = time_s - others[k, 6]
         if not age < timeout_s:
             continue
-        dx = pos[0] - others[k, 0] - others[k, 3] * age
-        dy = pos[1] - others[k, 1] - others[k, 4] * age
-        dz = pos[2] - others[k, 2] - others[k, 5] * age
+        dx, dy, dz = _offset(pos, others[k], age)
         wx, wy, wz = vel[0] - others[k, 3], vel[1] - others[k, 4], vel[2] - others[k, 5]
         closing = wx * wx + wy * wy + wz * wz
         if closing < CREEPING_MPS * CREEPING_MPS:
@@ -174,3 +183,43 @@ def sidestep(
         sy += need * my / n
         sz += need * mz / n
     return sx, sy, sz
+
+
+class Manners(NamedTuple):
+    """How a drone flies and keeps its distance: speeds (m/s), distances (m), times (s)."""
+
+    speed: float
+    separation: float
+    repulsion: float
+    timeout: float
+    foresight: float
+    clearance: float
+    look_ahead: float
+
+
+@compiled
+def guide(
+    pos: Floats,
+    vel: Floats,
+    leg: tuple[float, float, float, float],
+    end_speed: float,
+    others: Floats,
+    time_s: float,
+    obstacles: Floats,
+    manners: Manners,
+    side: float,
+) -> tuple[float, float, float, float]:
+    """All of the above in one call: follow the leg (x, y to x, y), make room for the others, keep clear of the map.
+
+    Returns the horizontal velocity, how far the others push up or down (m), and the side taken round an obstacle.
+    """
+    vx, vy = follow_leg(pos, (leg[0], leg[1]), (leg[2], leg[3]), manners.speed, end_speed)
+    rx, ry, rz = repel(pos, others, time_s, manners.timeout, manners.separation, manners.repulsion)
+    sx, sy, sz = sidestep(pos, vel, others, time_s, manners.timeout, manners.separation, manners.foresight)
+    vx += rx + sx
+    vy += ry + sy
+    speed = math.sqrt(vx * vx + vy * vy)
+    if speed > manners.speed:
+        vx, vy = vx / speed * manners.speed, vy / speed * manners.speed
+    vx, vy, side = steer(pos, vx, vy, obstacles, manners.clearance, manners.look_ahead, side)
+    return vx, vy, rz + sz, side
