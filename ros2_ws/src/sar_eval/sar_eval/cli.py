@@ -215,12 +215,14 @@ def evaluate(
 
 def _print_rows(rows: list[Any]) -> None:
     table = Table(title="Stage 2 (embedded): partitioned lawnmower, 4 drones, 240 s")
-    for name in ("world", "episodes", "invalid", "coverage at 240 s", "collisions", "near misses", "real-time factor"):
+    names = ("world", "episodes", "invalid", "coverage at 240 s", "collisions", "near misses", "victims found")
+    for name in (*names, "false alarms", "real-time factor"):
         table.add_column(name, justify="left" if name == "world" else "right")
     for row in rows:
         coverage = "n/a" if row.coverage_240s is None else f"{row.coverage_240s:.1%}"
+        found = f"{row.found} of {row.victims}"
         factor = "n/a" if row.rtf is None else f"{row.rtf:.0f} x"
-        cells = (row.episodes, row.invalid, coverage, row.collisions, row.near_misses, factor)
+        cells = (row.episodes, row.invalid, coverage, row.collisions, row.near_misses, found, row.false_alarms, factor)
         table.add_row(row.world, *(str(cell) for cell in cells))
     out.print(table)
 

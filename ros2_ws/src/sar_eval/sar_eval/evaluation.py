@@ -30,6 +30,9 @@ class Row:
     coverage_240s: float | None
     collisions: int
     near_misses: int
+    victims: int
+    found: int
+    false_alarms: int
     rtf: float | None
 
 
@@ -115,6 +118,9 @@ def tabulate(records: list[Record]) -> list[Row]:
                 coverage_240s=_mean([r.result["coverage_240s"] for r in valid]),
                 collisions=sum(r.result["collisions"] for r in valid),
                 near_misses=sum(r.result["near_misses"] for r in valid),
+                victims=sum(len(r.result["victims"]) for r in valid),
+                found=sum(r.result["detections"] or 0 for r in valid),
+                false_alarms=sum(r.result["false_alarms"] or 0 for r in valid),
                 rtf=_mean([r.run["rtf"] for r in mine]),
             )
         )
