@@ -77,3 +77,32 @@ def test_a_calibration_of_another_link_budget_is_refused(monkeypatch: pytest.Mon
     monkeypatch.setattr(config, "calibration_path", lambda name: wrong)
     with pytest.raises(ContractError, match="short_range"):
         prepare(Scenario(), 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["run", "--sigma", "-0.1"], "sigma = -0.1"),
+        (["run", "--kappa", "-1"], "kappa = -1"),
+        (["run", "--radio", "morse"], "allowed: default, short_range"),
+        (["run", "--victims", "99"], "victims = 99"),
+        (["run", "--record", "video"], "allowed: csi"),
+        (["missions", "--gate", "ajar"], "'on' or 'forced_open'"),
+        (["missions", "--missions", "0"], "missions = 0"),
+        (["missions", "--first-seed", "999999", "--missions", "2"], "belong to calibration"),
+        (["sweep", "--per-cell", "0"], "per_cell = 0"),
+        (["calibrate", "--radio", "morse"], "allowed: default, short_range"),
+        (["reliability", "nowhere.jsonl"], "nowhere.jsonl"),
+    ],
+)
+def test_bad_input_is_one_line_that_helps(
+    options: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sar_eval.cli import main
+
+    monkeypatch.setattr("sys.argv", ["sar-eval", *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and error.startswith("error: ") and words in error
