@@ -144,7 +144,7 @@ def _draw_plan(axes: Any, world: World, mission: Mission) -> None:
         axes.scatter(claimed[:, 0], claimed[:, 1], s=170, **ring, label="confident report", zorder=5)
     axes.set(xlabel="east (m)", ylabel="north (m)", aspect="equal")
     axes.set_title("tracks over the map (brown: reaches flight altitude)", fontsize=10)
-    axes.legend(loc="upper right", fontsize=8)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8, frameon=False)
 
 
 def _draw_curve(axes: Any, mission: Mission) -> None:
