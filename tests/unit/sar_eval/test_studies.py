@@ -20,8 +20,8 @@ from sar_eval.studies import (
 
 
 def mission(*tracks: tuple[float, bool], victims: int = 1) -> dict[str, Any]:
-    listed = [{"confidence": p, "correct": right} for p, right in tracks]
-    return {"valid": True, "victims": [{}] * victims, "tracks": listed}
+    words = [{"confidence": p, "correct": right} for p, right in tracks]
+    return {"valid": True, "victims": [{}] * victims, "tracks": [{"first": word, "last": word} for word in words]}
 
 
 def test_a_curve_trades_alarms_for_victims() -> None:
@@ -50,8 +50,8 @@ def test_confidence_that_is_a_probability_is_judged_calibrated() -> None:
     rng = np.random.default_rng(1)
     p = rng.uniform(0.0, 1.0, 4000)
     right = rng.uniform(0.0, 1.0, 4000) < p
-    good = judge_confidence([mission(*zip(p.tolist(), right.tolist(), strict=True))])
-    bold = judge_confidence([mission(*zip((p**0.2).tolist(), right.tolist(), strict=True))])
+    good = judge_confidence([mission(*zip(p.tolist(), right.tolist(), strict=True))], "last")
+    bold = judge_confidence([mission(*zip((p**0.2).tolist(), right.tolist(), strict=True))], "last")
     assert good["n"] == 4000 and good["expected_calibration_error"] < 0.03 < 0.2 < bold["expected_calibration_error"]
     assert good["brier_skill"] > 0.2 > bold["brier_skill"]
     assert good["auroc"] == pytest.approx(bold["auroc"])
@@ -59,7 +59,7 @@ def test_confidence_that_is_a_probability_is_judged_calibrated() -> None:
 
 def test_no_reports_are_no_figure() -> None:
     with pytest.raises(MissingDataError, match="no report"):
-        judge_confidence([mission()])
+        judge_confidence([mission()], "first")
 
 
 def test_the_pictures_are_drawn(tmp_path: Path) -> None:

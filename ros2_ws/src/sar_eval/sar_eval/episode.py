@@ -23,6 +23,7 @@ from sar_sim.coverage import Coverage, CoverageConfig
 from sar_sim.fleet import Fleet, FleetState, add_path, stamp_ns, step_of_tick
 from sar_sim.link import Link
 from sar_sim.referee import Event, Referee, RefereeConfig
+from sar_sim.scoring import Report
 from sar_swarm.controller import Command, Order, Phase, Pilot, Plan, Sense, start_pilot, step
 from sar_swarm.patterns import waypoints
 
@@ -349,16 +350,25 @@ class Flight:
             "time_to_first_detection_s": None if first is None else _round(max(first.time_s - begin, 0.0)),
             "tracks": [
                 {
-                    "kind": self._kind(report.address),
-                    "confidence": _round(report.confidence),
-                    "correct": scorer.correct(report),
-                    "error_m": _round(scorer.distance(report)),
-                    "gdop": _round(report.gdop),
+                    "kind": self._kind(last.address),
+                    "first": self._word(first_word),
+                    "last": self._word(last),
                 }
-                for report in self.sensing.last_reports()
+                for first_word, last in self.sensing.words()
             ],
             "gate": {name: _round(share) for name, share in self.sensing.gate_shares().items()},
             "frames_dropped": dict(sum((ears.filter.dropped for ears in self.sensing.listeners), start=Counter())),
+        }
+
+    def _word(self, report: Report) -> dict[str, Any]:
+        assert self.sensing is not None
+        scorer = self.sensing.scorer
+        return {
+            "time_s": _round(report.time_s),
+            "confidence": _round(report.confidence),
+            "correct": scorer.correct(report),
+            "error_m": _round(scorer.distance(report)),
+            "gdop": _round(report.gdop),
         }
 
     def _kind(self, address: int) -> str:

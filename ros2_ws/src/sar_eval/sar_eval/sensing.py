@@ -72,6 +72,7 @@ class Sensing:
         truth = np.array([d.position_at(0.0) for d in self.victims]).reshape(-1, 3)
         self.scorer = ReportScorer(truth)
         self._told: list[dict[int, Report]] = [{} for _ in range(n)]
+        self._first: dict[int, Report] = {}
         self.heard = Heard()
 
     def hear(self, stamp_ns: int, tick: int, state: FleetState) -> Heard:
@@ -111,17 +112,18 @@ class Sensing:
             if moved < WORTH_M and abs(confidence - before.confidence) < WORTH_CONFIDENCE:
                 return None
         self._told[drone][estimate.track] = report
+        self._first.setdefault(estimate.address, report)
         return Claim(report, estimate)
 
-    def last_reports(self) -> list[Report]:
-        """The swarm's last word on every transmitter: the latest report of any drone, by address."""
+    def words(self) -> list[tuple[Report, Report]]:
+        """The swarm's first and last word on every transmitter: the earliest and latest report of any drone."""
         latest: dict[int, Report] = {}
         for told in self._told:
             for report in told.values():
                 before = latest.get(report.address)
                 if before is None or report.time_s > before.time_s:
                     latest[report.address] = report
-        return [latest[address] for address in sorted(latest)]
+        return [(self._first[address], latest[address]) for address in sorted(latest)]
 
     def gate_shares(self) -> dict[str, float]:
         """Share of frames by gate verdict, over all drones and links."""

@@ -33,10 +33,11 @@ def operating_curve(results: list[dict[str, Any]]) -> list[tuple[float, float]]:
     victims = sum(len(r["victims"]) for r in results)
     curve = []
     for threshold in THRESHOLDS:
-        alarms = sum(not t["correct"] for r in results for t in r["tracks"] if t["confidence"] > threshold)
+        words = [[t["last"] for t in r["tracks"] if t["last"]["confidence"] > threshold] for r in results]
+        alarms = sum(not word["correct"] for mission in words for word in mission)
         found = sum(
-            min(sum(t["correct"] and t["confidence"] > threshold for t in r["tracks"]), len(r["victims"]))
-            for r in results
+            min(sum(word["correct"] for word in mission), len(r["victims"]))
+            for mission, r in zip(words, results, strict=True)
         )
         curve.append((alarms / len(results), found / max(victims, 1)))
     return curve
@@ -99,15 +100,19 @@ def draw_gate_study(rows: list[dict[str, Any]], world: str, picture: Path) -> No
     pyplot.close(figure)
 
 
-def judge_confidence(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """How well the swarm's last word on each transmitter and mission is calibrated."""
-    tracks = [t for r in results if r["valid"] for t in r["tracks"]]
-    p = np.array([t["confidence"] for t in tracks])
-    right = np.array([t["correct"] for t in tracks], dtype=np.float64)
-    if not tracks:
+def _words(results: list[dict[str, Any]], which: str) -> tuple[Floats, Floats]:
+    """Confidences and whether they were right, of the swarm's first or last word on each transmitter and mission."""
+    words = [t[which] for r in results if r["valid"] for t in r["tracks"]]
+    if not words:
         raise MissingDataError("the results hold no report: nothing to judge")
+    return np.array([w["confidence"] for w in words]), np.array([w["correct"] for w in words], dtype=np.float64)
+
+
+def judge_confidence(results: list[dict[str, Any]], which: str) -> dict[str, Any]:
+    """How well the swarm's first or last word on each transmitter and mission is calibrated."""
+    p, right = _words(results, which)
     return {
-        "n": len(tracks),
+        "n": len(p),
         "right": int(right.sum()),
         "expected_calibration_error": calibration_error(p, right),
         "brier_skill": brier_skill(p, right),
@@ -122,18 +127,17 @@ def draw_reliability(results: list[dict[str, Any]], picture: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    tracks = [t for r in results if r["valid"] for t in r["tracks"]]
-    p = np.array([t["confidence"] for t in tracks])
-    curve = reliability(p, np.array([t["correct"] for t in tracks], dtype=np.float64))
-    figure, axis = pyplot.subplots(figsize=(5.2, 5), layout="constrained")
+    figure, axis = pyplot.subplots(figsize=(5.6, 5.2), layout="constrained")
     axis.plot([0, 1], [0, 1], color="#999999", linestyle="--")
-    axis.plot(curve.confidence, curve.right, "o-", color="#1d4e89")
-    for x, y, count in zip(curve.confidence, curve.right, curve.counts, strict=True):
-        axis.annotate(str(count), (x, y), textcoords="offset points", xytext=(6, -10), fontsize=8)
+    for which, colour in (("first", "#d94801"), ("last", "#1d4e89")):
+        p, right = _words(results, which)
+        curve = reliability(p, right)
+        axis.plot(curve.confidence, curve.right, "o-", color=colour, label=f"{which} word, n = {len(p)}")
+        for x, y, count in zip(curve.confidence, curve.right, curve.counts, strict=True):
+            axis.annotate(str(count), (x, y), textcoords="offset points", xytext=(6, -10), fontsize=7, color=colour)
+    axis.legend(loc="upper left", fontsize=8)
     axis.set(xlabel="confidence", ylabel="share within 10 m of a victim", xlim=(0, 1), ylim=(0, 1))
-    axis.set_title(
-        f"{len(tracks)} last reports, one per transmitter and mission (counts beside the points)", fontsize=9
-    )
+    axis.set_title("one report per transmitter and mission; counts beside the points", fontsize=9)
     axis.grid(alpha=0.3)
     figure.savefig(picture, dpi=110)
     pyplot.close(figure)

@@ -219,11 +219,15 @@ def reliability(
             results += [json.loads(line) for line in path.read_text().splitlines()]
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot read results ({error})") from error
-    judged = judge_confidence(results)
+    judged = {which: judge_confidence(results, which) for which in ("first", "last")}
     draw_reliability(results, picture)
     if as_json:
         print(json.dumps(judged))
-    else:
-        for name, value in judged.items():
-            say(f"{name.replace('_', ' ')}: {value if isinstance(value, int) else f'{value:.3f}'}")
-        say(f"{picture} written")
+        return
+    for which, figures in judged.items():
+        told = ", ".join(
+            f"{name.replace('_', ' ')} {value if isinstance(value, int) else f'{value:.3f}'}"
+            for name, value in figures.items()
+        )
+        say(f"{which} word on each transmitter and mission: {told}")
+    say(f"{picture} written")
