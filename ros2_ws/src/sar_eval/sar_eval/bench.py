@@ -22,8 +22,9 @@ from sar_eval.episode import fly_episode
 from sar_eval.kernels import compile_kernels
 from sar_eval.peer import MujocoFleet
 from sar_eval.resources import world_path
+from sar_eval.sensing import Sensing
 from sar_sim.airframe import Vehicle
-from sar_sim.fleet import Fleet
+from sar_sim.fleet import Fleet, stamp_ns
 from sar_sim.radioconfig import load_radio
 from sar_sim.receiver import bench_link_frame
 from sar_sim.world import load_world
@@ -60,6 +61,9 @@ def measure(quick: bool, tell: Callable[[str], None]) -> list[Figure]:
     figures.append(_episode(quick, sensing=True))
     tell("CSI synthesis against plain numpy")
     figures.append(_link_frame(quick))
+    for drones, devices in ((4, 4), (16, 4), (4, 16)):
+        tell(f"sensing with {drones} drones and {devices} transmitters")
+        figures.append(_sensing_tick(drones, devices, 100 if quick else 1000))
     for drones in (4, 16, 64):
         tell(f"kernel with {drones} drones")
         figures += _scaling(vehicle, drones, max(seconds // drones, 10))
@@ -136,6 +140,25 @@ def _link_frame(quick: bool) -> Figure:
     ours, numpys = min(run[0] for run in runs), min(run[1] for run in runs)
     name = "CSI per link-frame, village"
     return Figure(name, 1e6 * ours, "µs", "plain numpy", 1e6 * numpys, numpys / ours, 3.0)
+
+
+def _sensing_tick(drones: int, devices: int, ticks: int) -> Figure:
+    """One tick of the whole sensing chain, frames to fusion, for drones hovering over the open field."""
+    scenario = Scenario(drones=drones, victims=1, decoys=devices - 1)
+    episode = prepare(scenario, 0, 0)
+    state = Fleet(episode.vehicle, _grid(drones), 0, 0, in_air=True).snapshot()
+    sensing = Sensing(episode)
+    nothing: list[list[object]] = [[] for _ in range(drones)]
+    for tick in range(1, 61):
+        sensing.hear(stamp_ns(tick), tick, state)
+        sensing.think(tick, stamp_ns(tick) * 1e-9, nothing)
+    began = time.process_time()
+    for tick in range(61, 61 + ticks):
+        sensing.hear(stamp_ns(tick), tick, state)
+        sensing.think(tick, stamp_ns(tick) * 1e-9, nothing)
+    cost = (time.process_time() - began) / ticks
+    name = f"sensing per link and tick, {drones} drones, {devices} transmitters"
+    return Figure(name, 1e6 * cost / (drones * devices), "µs")
 
 
 def _episode(quick: bool, sensing: bool) -> Figure:

@@ -72,6 +72,7 @@ class Scenario(BaseModel):
     sigma: Nonnegative = 0.05
     kappa: Annotated[float, Field(ge=0)] = 8.0
     gate: Literal["on", "forced_open"] = "on"
+    attention: Literal["none", "source", "spread"] = "spread"
     victims: Annotated[int, Field(ge=0, le=16)] = 1
     decoys: Annotated[int, Field(ge=0, le=32)] = 3
     victim_absent: bool = False

@@ -20,6 +20,7 @@ from sar_sim.devices import Device, Kind, known_addresses
 from sar_sim.fleet import FleetState
 from sar_sim.receiver import Frames, Receiver
 from sar_sim.scoring import Report, ReportScorer
+from sar_swarm.attention import AttentionConfig, Bias
 from sar_swarm.confidence import Calibration, features
 from sar_swarm.fusion import Estimate, FusionCentre, FusionConfig
 from sar_swarm.gate import GateConfig
@@ -66,7 +67,7 @@ class Sensing:
         law = RangeLaw(reference_dbm=radio.eirp_dbm - first_metre_db, shadowing_db=radio.shadowing_db)
         config = ListenerConfig(law=law, gate=GateConfig(forced_open=s.gate == "forced_open"))
         self.listeners = [Listener(i, config) for i in range(n)]
-        fusion = FusionConfig(noise_floor_dbm=radio.noise_dbm)
+        fusion = FusionConfig(noise_floor_dbm=radio.noise_dbm, attention=AttentionConfig(bias=Bias(s.attention)))
         known = known_addresses(self.devices)
         self.centres = [FusionCentre(fusion, known) for _ in range(n)]
         truth = np.array([d.position_at(0.0) for d in self.victims]).reshape(-1, 3)
