@@ -57,7 +57,7 @@ def fly_sweep(
 
 
 def draw_sweep(cells: list[dict[str, Any]], world: str, picture: Path) -> None:
-    """Four maps over the grid, with the theoretical boundary of the phase gate."""
+    """Six maps over the grid, with the theoretical boundary of the phase gate."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -70,11 +70,13 @@ def draw_sweep(cells: list[dict[str, Any]], world: str, picture: Path) -> None:
     panels = (
         ("share of frames with the phase gate open", grid(lambda c: c["gate"]["phase_open"]), 0.0, 1.0),
         ("share of frames the amplitude gate accepts", grid(lambda c: c["gate"]["accept"]), 0.0, 1.0),
+        ("share of frames it only predicts with", grid(lambda c: c["gate"]["predict_only"]), 0.0, 1.0),
         ("victims found", grid(lambda c: c["found"]), 0.0, 1.0),
         ("false alarms per mission", grid(lambda c: c["false_alarms_per_mission"]), 0.0, None),
+        ("CEP50 at the first report (m)", grid(lambda c: c["cep50_m"]), 0.0, None),
     )
     columns = np.interp(-np.log([OPENS_AT_KAPPA, CLOSES_AT_KAPPA]), -np.log(KAPPAS), np.arange(len(KAPPAS)))
-    figure, axes = pyplot.subplots(2, 2, figsize=(11, 7.5), layout="constrained")
+    figure, axes = pyplot.subplots(2, 3, figsize=(14, 7.2), layout="constrained")
     for axis, (title, values, low, high) in zip(axes.flat, panels, strict=True):
         image = axis.imshow(values, vmin=low, vmax=high, aspect="auto", cmap="viridis")
         figure.colorbar(image, ax=axis)
