@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_core.errors import MissingDataError
+from sar_core.errors import InputError, MissingDataError
 from sar_eval.studies import (
     THRESHOLDS,
     draw_gate_study,
@@ -60,6 +60,11 @@ def test_confidence_that_is_a_probability_is_judged_calibrated() -> None:
 def test_no_reports_are_no_figure() -> None:
     with pytest.raises(MissingDataError, match="no report"):
         judge_confidence([mission()], "first")
+
+
+def test_other_results_are_refused() -> None:
+    with pytest.raises(InputError, match="not results"):
+        judge_confidence([{"valid": True, "tracks": [{"confidence": 0.5}]}], "first")
 
 
 def test_the_pictures_are_drawn(tmp_path: Path) -> None:

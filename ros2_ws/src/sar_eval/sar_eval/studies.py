@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_core.errors import MissingDataError
+from sar_core.errors import InputError, MissingDataError
 from sar_core.streams import stream
 from sar_eval.config import Scenario
 from sar_eval.missions import RESAMPLES, Rate, Spec, fly_one, plan_missions, spread
@@ -102,7 +102,10 @@ def draw_gate_study(rows: list[dict[str, Any]], world: str, picture: Path) -> No
 
 def _words(results: list[dict[str, Any]], which: str) -> tuple[Floats, Floats]:
     """Confidences and whether they were right, of the swarm's first or last word on each transmitter and mission."""
-    words = [t[which] for r in results if r["valid"] for t in r["tracks"]]
+    try:
+        words = [t[which] for r in results if r["valid"] for t in r["tracks"]]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"these are not results of sar-eval missions of this version: {error} is missing") from None
     if not words:
         raise MissingDataError("the results hold no report: nothing to judge")
     return np.array([w["confidence"] for w in words]), np.array([w["correct"] for w in words], dtype=np.float64)
