@@ -24,7 +24,7 @@ from sar_eval.peer import MujocoFleet
 from sar_eval.resources import world_path
 from sar_eval.sensing import Sensing
 from sar_sim.airframe import Vehicle
-from sar_sim.fleet import Fleet, stamp_ns
+from sar_sim.fleet import Fleet, stamp_ns, step_of_tick
 from sar_sim.radioconfig import load_radio
 from sar_sim.receiver import bench_link_frame
 from sar_sim.world import load_world
@@ -84,16 +84,16 @@ def _kernel_rate(vehicle: Vehicle, drones: int, obstacles: Floats, seconds: int,
     free = np.full(3, np.nan)
     for i, spawn in enumerate(spawns):
         fleet.command(i, spawn[:3], free, free, 0.0)
-    fleet.tick(13)
-    ticks = seconds * 250 // 13
+    fleet.tick(step_of_tick(20))
+    ticks = seconds * 20
     began = time.process_time()
     for tick in range(ticks):
         if speed_mps > 0.0 and tick % 200 == 0:
             velocity = np.array([speed_mps if tick % 400 == 0 else -speed_mps, 0.0, 0.0])
             for i in range(drones):
                 fleet.command(i, free, velocity, free, 0.0)
-        fleet.tick(13)
-    return ticks * 13 / 250 / (time.process_time() - began)
+        fleet.tick(step_of_tick(tick + 1) - step_of_tick(tick))
+    return seconds / (time.process_time() - began)
 
 
 def _mujoco_rate(vehicle: Vehicle, drones: int, obstacles: Floats, seconds: int) -> float:
