@@ -78,7 +78,7 @@ def run(
     backend: Annotated[str, typer.Option(help="embedded, or auto.")] = "embedded",
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for the bag; created if needed.")] = Path("runs"),
     bag: Annotated[bool, typer.Option(help="Record a bag; --no-bag flies without one.")] = True,
-    record_: Annotated[str | None, typer.Option("--record", help="csi: raw frames too, about 70 MB a mission.")] = None,
+    record_: Annotated[str | None, typer.Option("--record", help="csi: raw frames too; about doubles the bag.")] = None,
     as_json: Json = False,
 ) -> None:
     """Fly one episode, record it, and print its record.
