@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.spatial.transform import Rotation
 
 from sar_sim import estimator as est
 from sar_sim.airframe import Vehicle, load_vehicle
 from sar_sim.estimator import AssumedNoise, FilterGains, design_filter
 from sar_sim.fleet import Fleet
+from sar_sim.rigidbody import BODY, QUAT
+from sar_sim.vehicle import estimated_attitude
 
 Floats = NDArray[np.float64]
 
@@ -200,3 +203,32 @@ def test_tilt_error_pulls_the_way_gravity_says() -> None:
     gains = FilterGains((0.0, 0.0, 0.0), (0.0, 0.1, 0.01), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0)
     est.fuse_gps(error, gains, np.zeros(3), np.zeros(3))
     assert error[est.E_ATT + 1] < 0.01
+
+
+@pytest.mark.parametrize("yaw", [-2.5, -0.5, 0.11, 1.5, 3.0])
+def test_a_large_heading_error_turns_the_estimate_exactly(yaw: float) -> None:
+    """Against scipy's rotations: the attitude, and the specific force that the estimate believes in."""
+    error = np.zeros(est.ERROR)
+    error[est.E_ATT : est.E_ATT + 3] = 0.01, -0.02, yaw
+    true = Rotation.from_euler("ZYX", [0.7, 0.2, -0.3])
+    body = np.zeros(BODY)
+    body[QUAT : QUAT + 4] = true.as_quat()[[3, 0, 1, 2]]
+    believed = np.empty(4)
+    estimated_attitude(body, error, believed)
+    wanted = Rotation.from_rotvec([0.01, -0.02, 0.0]) * Rotation.from_rotvec([0.0, 0.0, yaw]) * true
+    assert (Rotation.from_quat(believed[[1, 2, 3, 0]]) * wanted.inv()).magnitude() < 1e-4
+    force = np.array([2.0, -1.0, -9.5])
+    est.predict_error(error, *force, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.004)
+    shift = (wanted * true.inv()).apply(force) - force
+    assert error[est.E_VEL : est.E_VEL + 2] / 0.004 == pytest.approx(shift[:2], abs=0.08)
+
+
+def test_small_and_large_heading_errors_meet() -> None:
+    body, here, there = np.zeros(BODY), np.empty(4), np.empty(4)
+    body[QUAT : QUAT + 4] = Rotation.from_euler("ZYX", [0.7, 0.2, -0.3]).as_quat()[[3, 0, 1, 2]]
+    error = np.zeros(est.ERROR)
+    error[est.E_ATT : est.E_ATT + 3] = 0.01, -0.02, est.LARGE_YAW_RAD
+    estimated_attitude(body, error, here)
+    error[est.E_ATT + 2] += 1e-9
+    estimated_attitude(body, error, there)
+    assert here == pytest.approx(there, abs=6e-4)

@@ -24,7 +24,7 @@ def talk(link: Link, drones: int, ticks: int) -> tuple[Floats, Floats]:
     for k in range(ticks):
         times[k] = stamp_ns(k) * 1e-9
         position = np.stack([np.arange(drones), np.full(drones, k), np.zeros(drones)], axis=1)
-        link.exchange(times[k], position, -position)
+        link.exchange(times[k], position, -position, np.zeros((drones, 2)))
         stamps[k] = link.known[:, :, 6]
         for i in range(drones):
             heard = link.others(i)
@@ -73,7 +73,7 @@ def test_loss_rate_lies_within_binomial_bounds(loss: float) -> None:
     link = Link(4, 7, 2, loss, 0.0, 0.0)
     ticks = 2000
     for k in range(ticks):
-        link.exchange(stamp_ns(k) * 1e-9, np.zeros((4, 3)), np.zeros((4, 3)))
+        link.exchange(stamp_ns(k) * 1e-9, np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((4, 2)))
     received = link.take_delivery() * 3 * ticks
     low, high = stats.binom.interval(0.9999, 3 * ticks, 1.0 - loss)
     assert np.all((low <= received) & (received <= high))
@@ -109,3 +109,31 @@ def test_a_drone_cannot_change_what_others_know() -> None:
     talk(link, 2, 3)
     link.others(0)[:] = 99.0
     assert not np.any(link.known == 99.0)
+
+
+def test_failsafe_and_leg_travel_with_the_state() -> None:
+    link = Link(2, 1, 0, loss=0.0, latency_s=0.1, jitter_s=0.0)
+    for k in range(20):
+        status = np.array([[6.0, k], [0.0, 100.0 + k]])
+        link.exchange(k * 0.05, np.zeros((2, 3)), np.zeros((2, 3)), status)
+    assert link.others(0)[1, 6:].tolist() == pytest.approx([0.85, 0.0, 117.0])
+    assert link.others(1)[0, 6:].tolist() == pytest.approx([0.85, 6.0, 17.0])
+    assert link.heard_s.tolist() == pytest.approx([0.95, 0.95])
+
+
+def test_silence_and_freezing_cost_the_others_no_packet() -> None:
+    """What a drone hears of those that are well does not depend on who else is silent or frozen."""
+    stamps = []
+    for silent, frozen in ((False, False), (True, False), (False, True)):
+        link = Link(4, 11, 3, loss=0.3, latency_s=0.05, jitter_s=0.05)
+        link.silence[3], link.frozen[3] = silent, frozen
+        stamps.append(talk_on(link)[:, :3, :3])
+    assert np.array_equal(stamps[0], stamps[1], equal_nan=True) and np.array_equal(stamps[0], stamps[2], equal_nan=True)
+
+
+def talk_on(link: Link) -> Floats:
+    stamps = []
+    for k in range(200):
+        link.exchange(k * 0.05, np.zeros((4, 3)), np.zeros((4, 3)), np.zeros((4, 2)))
+        stamps.append(link.known[:, :, 6].copy())
+    return np.array(stamps)

@@ -64,6 +64,7 @@ def control(
     memory: Floats,
     error: Floats,
     gust: Floats,
+    aids: Floats,
     setpoints: Floats,
     noise: Floats,
     slow_noise: Floats,
@@ -107,6 +108,7 @@ def control(
                 slow[kernel.N_HEADING],
                 filter_gains,
                 sensor,
+                aids[i],
                 work[7],
                 work[8],
             )
@@ -197,6 +199,7 @@ class MujocoFleet:
             self._memory,
             np.zeros((n, est.ERROR)),
             np.zeros((n, GUST)),
+            np.zeros((n, est.AIDS)),
             setpoints,
         )
         self._after: tuple[Any, ...] = (wind_ned, *constants, np.ones(4))

@@ -109,7 +109,8 @@ LANDED_S = 48  # seconds of apparent ground contact
 WARM = 49  # 1 once filters hold a sample
 ALLOC_Z = 50  # thrust the motors really got, positive up in body axes
 YAW_SP = 51  # yaw in use when none is commanded
-MEMORY = 52
+CONTACT = 52  # 1 while the hull rests against an obstacle
+MEMORY = 53
 
 DISARMED, SPOOLUP, READY, RAMP, FLIGHT = 0.0, 1.0, 2.0, 3.0, 4.0
 

@@ -62,6 +62,8 @@ class Log(NamedTuple):
 
 OPEN, BEGIN, END, HELD, MIN, MIN_AT, X, Y, Z = range(9)
 SEPARATION, CLEARANCE, OPEN_COUNT = range(3)
+_TOUCH_M = 1e-6
+"""What reaches into the ground or an obstacle is put back onto the surface: touching is not being inside."""
 _FENCE_PIECE_M = 1e-2
 _SLACK_M = 1e-9
 
@@ -235,7 +237,7 @@ def _judge_ground(rules: Rules, book: Book, times: Floats, path: Floats, row: in
         a, b, t0, t1 = path[k - 1], path[k], times[k - 1], times[k]
         d0, d1 = a[2] - rules.gear, b[2] - rules.gear
         near = _linear_span(d0, d1, t0, t1, rules.margin)
-        touch = _linear_span(d0, d1, t0, t1, 0.0)
+        touch = _linear_span(d0, d1, t0, t1, _TOUCH_M)
         least = (d0, t0, a[0], a[1], a[2]) if d0 <= d1 else (d1, t1, b[0], b[1], b[2])
         log = _hold(book, row, near, touch, least, rules.rearm_s, -np.inf, log)
     return log
@@ -293,8 +295,8 @@ def _judge_obstacle(rules: Rules, book: Book, times: Floats, path: Floats, obsta
             if d < near_m:
                 near = _obstacle_span(obstacle, a, b, t0, t1, (d0, d1), s, near_m)
                 touch = (t1, t0 - 1.0)
-                if d < hull:
-                    touch = _obstacle_span(obstacle, a, b, t0, t1, (d0, d1), s, hull)
+                if d < hull + _TOUCH_M:
+                    touch = _obstacle_span(obstacle, a, b, t0, t1, (d0, d1), s, hull + _TOUCH_M)
                 x, y, z = a[0] + s * (b[0] - a[0]), a[1] + s * (b[1] - a[1]), a[2] + s * (b[2] - a[2])
                 least = (d - hull, t0 + s * (t1 - t0), x, y, z)
                 log = _hold(book, row, near, touch, least, rules.rearm_s, -np.inf, log)

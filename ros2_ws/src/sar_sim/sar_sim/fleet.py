@@ -26,6 +26,8 @@ STEPS_PER_SECOND = 250
 TICKS_PER_SECOND = 20
 FIXES_PER_SECOND = 8
 STEP_NS = 4_000_000
+TELEMETRY_SEES = 0.5
+"""Share of a motor's thrust: a motor that lost less draws about its usual current, and telemetry finds it sound."""
 
 
 def step_of_tick(tick: int) -> int:
@@ -51,6 +53,12 @@ class FleetState:
     est_attitude: Floats
     charge: Floats
     landed: Bools
+    gps_age_s: Floats
+    """[N] since the last fix the estimator took, as the autopilot reports it."""
+    motors_ok: Bools
+    """[N] what the motor controllers' telemetry says."""
+    tilt_rad: Floats
+    """[N] of the estimated attitude."""
 
 
 class Fleet:
@@ -87,6 +95,9 @@ class Fleet:
         self._charge = np.ones(n)
         self._clear = np.full(n, -np.inf)
         self._scale = np.ones((n, 4))
+        self._motors_left = np.ones((n, 4))
+        self._powered: Bools = np.ones(n, dtype=np.bool_)
+        self._aids = np.zeros((n, est.AIDS))
         self._setpoints = np.full((n, ap.SETPOINT), np.nan)
         self._streams = [stream("vehicle", seed, episode, i) for i in range(n)]
         self._block = np.zeros((n, STEPS_PER_SECOND, kernel.NOISE))
@@ -105,6 +116,7 @@ class Fleet:
             if in_air:
                 hover = frame.mass * GRAVITY / (4.0 * frame.thrust_max)
                 self._body[i, ROTOR : ROTOR + 4] = hover ** (1.0 / frame.thrust_exponent)
+        self._sound_scale = self._scale.copy()
 
     def command(self, index: int, position: Floats, velocity: Floats, acceleration: Floats, yaw: float) -> None:
         """Set one vehicle's OFFBOARD setpoint, ENU; NaN means not commanded."""
@@ -126,11 +138,40 @@ class Fleet:
         self.tick(int(seconds * STEPS_PER_SECOND))
         self.step = 0
         self._charge[:] = 1.0
+        self._aids[:, est.A_FIX] = 0.0
 
     def place_estimate(self, index: int, position_ned: Floats) -> None:
         """Shift one vehicle so that its estimate is at the given position."""
         self._body[index, 0:3] = np.asarray(position_ned) - self._error[index, 0:3]
         self._clear[index] = -np.inf
+
+    def lose_gps(self, index: int, lost: bool) -> None:
+        """Take one vehicle's fixes away, or give them back."""
+        self._aids[index, est.A_LOST] = float(lost)
+
+    def drift_gps(self, index: int, east_mps: float, north_mps: float) -> None:
+        """Let one vehicle's fixes wander off at a speed; zero puts them right at once."""
+        row = self._aids[index]
+        row[est.A_RATE], row[est.A_RATE + 1] = north_mps, east_mps
+        if east_mps == north_mps == 0.0:
+            row[est.A_DRIFT : est.A_DRIFT + 2] = 0.0
+
+    def bias_compass(self, index: int, yaw_rad: float) -> None:
+        """Let one vehicle's compass read a yaw (ENU) that is off by an angle."""
+        self._aids[index, est.A_HEADING] = -yaw_rad
+
+    def weaken_motors(self, index: int, left: Floats) -> None:
+        """Leave one vehicle's motors these shares [4] of the thrust they have when sound."""
+        self._scale[index] = self._sound_scale[index] * left
+        self._motors_left[index] = left
+
+    def switch_power(self, index: int, on: bool) -> None:
+        """Without power the motors stand still whatever is commanded."""
+        self._powered[index] = on
+
+    def set_charge(self, index: int, charge: float) -> None:
+        """Set the share of one battery's charge that is left."""
+        self._charge[index] = charge
 
     def state_ned(self, index: int) -> tuple[Floats, Floats, Floats]:
         """One vehicle in PX4's frames: body row (truth), error row (estimate minus truth), estimated attitude."""
@@ -146,6 +187,7 @@ class Fleet:
 
     def _advance(self, steps: int, track: Floats) -> None:
         constants = self.vehicle.constants
+        running = self.armed & self._powered
         done = 0
         while done < steps:
             offset = self.step % STEPS_PER_SECOND
@@ -164,8 +206,9 @@ class Fleet:
                 self._charge,
                 self._clear,
                 self._scale,
+                self._aids,
                 self._setpoints,
-                self.armed,
+                running,
                 self._block,
                 self._slow_block,
                 self._gps_block[offset * FIXES_PER_SECOND // STEPS_PER_SECOND],
@@ -184,7 +227,8 @@ class Fleet:
         """Where everything is and where it believes itself to be, as fresh arrays."""
         vectors = np.empty((5, self.count, 3))
         attitudes = np.empty((2, self.count, 4))
-        _observe(self._body, self._error, vectors, attitudes)
+        tilt = np.empty(self.count)
+        _observe(self._body, self._error, vectors, attitudes, tilt)
         return FleetState(
             position=vectors[0],
             velocity=vectors[1],
@@ -195,12 +239,15 @@ class Fleet:
             est_attitude=attitudes[1],
             charge=self._charge.copy(),
             landed=self._memory[:, ap.LANDED] > 0.0,
+            gps_age_s=(self.step - self._aids[:, est.A_FIX]) * kernel.STEP_S,
+            motors_ok=self._powered & (self._motors_left.min(axis=1) > TELEMETRY_SEES),
+            tilt_rad=tilt,
         )
 
 
 @compiled
-def _observe(body: Floats, error: Floats, vectors: Floats, attitudes: Floats) -> None:
-    """Truth and estimate of all vehicles in ENU/FLU: vectors [5, N, 3], attitudes [2, N, 4]."""
+def _observe(body: Floats, error: Floats, vectors: Floats, attitudes: Floats, tilt: Floats) -> None:
+    """Truth and estimate of all vehicles in ENU/FLU: vectors [5, N, 3], attitudes [2, N, 4], estimated tilt [N]."""
     q_est = np.empty(4)
     for i in range(body.shape[0]):
         b, e = body[i], error[i]
@@ -215,6 +262,7 @@ def _observe(body: Floats, error: Floats, vectors: Floats, attitudes: Floats) ->
         swap_attitude_into(b[6:10], attitudes[0, i])
         kernel.estimated_attitude(b, e, q_est)
         swap_attitude_into(q_est, attitudes[1, i])
+        tilt[i] = math.acos(max(min(1.0 - 2.0 * (q_est[1] ** 2 + q_est[2] ** 2), 1.0), -1.0))
 
 
 @compiled

@@ -16,9 +16,10 @@ from sar_core.compiled import compiled
 from sar_core.streams import stream
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
-STATE = 7
-"""Columns of one heard state: position 3, velocity 3, stamp in seconds (NaN: never heard)."""
+STATE = 9
+"""Columns of one heard state: position 3, velocity 3, stamp in seconds (NaN: never heard), failsafe code, leg."""
 
 SLOTS = 64
 ROUNDING_S = 1e-6
@@ -30,6 +31,7 @@ def _exchange(
     now: float,
     slot: int,
     outgoing: Floats,
+    silence: Bools,
     draws: Floats,
     loss: float,
     latency: float,
@@ -37,6 +39,7 @@ def _exchange(
     sent: Floats,
     arrival: Floats,
     known: Floats,
+    heard_s: Floats,
     counts: NDArray[np.int64],
     arrived: NDArray[np.int64],
 ) -> int:
@@ -48,8 +51,11 @@ def _exchange(
         for j in range(n):
             if i == j:
                 continue
+            if silence[j]:
+                arrival[slot, i, j] = np.inf
+                continue
             counts[i, 0] += 1
-            if draws[i, j, 0] < loss:
+            if draws[i, j, 0] < loss or silence[i]:
                 arrival[slot, i, j] = np.inf
             else:
                 counts[i, 1] += 1
@@ -59,6 +65,9 @@ def _exchange(
             for j in range(n):
                 if arrival[s, i, j] <= now + ROUNDING_S:
                     arrival[s, i, j] = np.inf
+                    if silence[i]:
+                        continue
+                    heard_s[i] = now
                     arrived[landed, 0], arrived[landed, 1], arrived[landed, 2] = s, i, j
                     landed += 1
                     if not (known[i, j, 6] >= sent[s, j, 6]):
@@ -70,6 +79,10 @@ class Link:
     """Carries each drone's own estimate to the others; ``known[i, j]`` is what drone i last heard of drone j.
 
     A packet may carry mail: whatever its sender wants the others to have. It arrives with the packet or not at all.
+
+    ``silence[i]`` cuts drone i off, both ways. ``frozen[i]`` lets it send its last packet again and again, stamp and
+    all; the mail of a repeated packet was there before and is not handed out again. ``heard_s[i]`` is when drone i last
+    received anything, NaN before.
     """
 
     def __init__(self, drones: int, seed: int, episode: int, loss: float, latency_s: float, jitter_s: float) -> None:
@@ -79,28 +92,45 @@ class Link:
         self._arrival = np.full((SLOTS, drones, drones), np.inf)
         self._ticks = 0
         self.known = np.full((drones, drones, STATE), np.nan)
+        self.silence: Bools = np.zeros(drones, dtype=np.bool_)
+        self.frozen: Bools = np.zeros(drones, dtype=np.bool_)
+        self.heard_s = np.full(drones, np.nan)
+        self._last = np.full((drones, STATE), np.nan)
         self._counts = np.zeros((drones, 2), dtype=np.int64)
         self._arrived = np.zeros((SLOTS * drones * drones, 3), dtype=np.int64)
         self._mail: list[Sequence[Sequence[Any]] | None] = [None] * SLOTS
         self.inbox: list[list[Any]] = [[] for _ in range(drones)]
 
     def exchange(
-        self, now_s: float, position: Floats, velocity: Floats, mail: Sequence[Sequence[Any]] | None = None
+        self,
+        now_s: float,
+        position: Floats,
+        velocity: Floats,
+        status: Floats,
+        mail: Sequence[Sequence[Any]] | None = None,
     ) -> None:
-        """One tick: everyone broadcasts, then whatever is due arrives. Shapes [N, 3]; mail is one sequence per drone.
+        """One tick: everyone broadcasts, then whatever is due arrives.
 
-        ``inbox[i]`` then holds the mail that reached drone i in this tick.
+        Shapes [N, 3], status [N, 2] = failsafe code and leg; mail is one sequence per drone. ``inbox[i]`` then holds
+        the mail that reached drone i in this tick.
         """
         n = len(position)
         slot = self._ticks % SLOTS
-        self._mail[slot] = mail
         outgoing = np.empty((n, STATE))
-        outgoing[:, 0:3], outgoing[:, 3:6], outgoing[:, 6] = position, velocity, now_s
+        outgoing[:, 0:3], outgoing[:, 3:6], outgoing[:, 6], outgoing[:, 7:9] = position, velocity, now_s, status
+        if self.frozen.any():
+            repeated = self.frozen & np.isfinite(self._last[:, 6])
+            outgoing[repeated] = self._last[repeated]
+            if mail is not None:
+                mail = [() if again else letters for again, letters in zip(repeated, mail, strict=True)]
+        self._last = outgoing
+        self._mail[slot] = mail
         draws = self._rng.random((n, n, 2))
         landed = _exchange(
             now_s,
             slot,
             outgoing,
+            self.silence,
             draws,
             self._loss,
             self._latency,
@@ -108,6 +138,7 @@ class Link:
             self._sent,
             self._arrival,
             self.known,
+            self.heard_s,
             self._counts,
             self._arrived,
         )
@@ -129,3 +160,9 @@ class Link:
             share: Floats = self._counts[:, 1] / self._counts[:, 0]
         self._counts[:] = 0
         return share
+
+    def oldest_news_s(self, now_s: float) -> Floats:
+        """Per drone, the age of the oldest state it holds of another; NaN where it has heard of nobody."""
+        ages = np.where(np.isfinite(self.known[:, :, 6]), now_s - self.known[:, :, 6], -np.inf)
+        oldest: Floats = ages.max(axis=1)
+        return np.where(np.isfinite(oldest), oldest, np.nan)

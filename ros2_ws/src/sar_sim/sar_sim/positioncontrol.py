@@ -305,9 +305,14 @@ def attitude_from_thrust(m: Floats, zx: float, zy: float, zz: float) -> None:
 
 
 @compiled
-def detect_landing(m: Floats, touching: bool, vz: float, dt: float) -> None:
-    """Landed after 0.9 s of ground contact with low thrust and no vertical motion (PX4's three stages in one)."""
-    if m[TAKEOFF] == FLIGHT and touching and m[THRUST_SP] < 0.6 * m[HOVER] and abs(vz) < 0.25:
+def detect_landing(m: Floats, touching: bool, vz: float, armed: bool, dt: float) -> None:
+    """Landed after 0.9 s of contact with low thrust and no vertical motion (PX4's three stages in one).
+
+    With motors off, contact and rest are enough.
+    """
+    if not armed and touching and abs(vz) < 0.25:
+        m[LANDED] = 1.0
+    elif m[TAKEOFF] == FLIGHT and touching and m[THRUST_SP] < 0.6 * m[HOVER] and abs(vz) < 0.25:
         m[LANDED_S] += dt
         if m[LANDED_S] > 0.9:
             m[LANDED] = 1.0

@@ -10,8 +10,8 @@ What is measured, and when a contact begins, how it is held and when it is over:
 kind            distance (ENU metres)                          contact while       over after 1 s of
 =============== ============================================== =================== ==========================
 drone_drone     between the two centres                        d < 1.5             d > 2.0
-drone_obstacle  hull sphere to obstacle, negative inside       d < 0               d > 0.5
-drone_ground    feet above z = 0                               d < 0               d > 0.5
+drone_obstacle  hull sphere to obstacle, negative inside       d <= 0              d > 0.5
+drone_ground    feet above z = 0                               d <= 0              d > 0.5
 geofence        centre to fence or ceiling, negative outside   d < 0               d > 0.5
 near_miss       between the two centres                        1.5 <= d < 3.0      d > 3.5
 =============== ============================================== =================== ==========================

@@ -247,11 +247,14 @@ def hold_on_ground(s: Floats, f: Airframe) -> bool:
 
 
 @compiled
-def push_out(s: Floats, row: Floats, radius: float) -> None:
-    """Contact with an obstacle: move the hull out along the surface normal and stop the motion into it."""
+def push_out(s: Floats, row: Floats, radius: float) -> float:
+    """Contact with an obstacle: move the hull out along the surface normal and stop the motion into it.
+
+    Returns how far hull and surface were apart, negative where they overlapped.
+    """
     d = distance_to(row, s[POS + 1], s[POS], -s[POS + 2])
     if d >= radius:
-        return
+        return d - radius
     gx, gy, gz = gradient(row, s[POS + 1], s[POS], -s[POS + 2])
     nx, ny, nz = gy, gx, -gz
     s[POS] += nx * (radius - d)
@@ -262,6 +265,7 @@ def push_out(s: Floats, row: Floats, radius: float) -> None:
         s[VEL] -= 1.2 * into * nx
         s[VEL + 1] -= 1.2 * into * ny
         s[VEL + 2] -= 1.2 * into * nz
+    return d - radius
 
 
 @compiled

@@ -42,6 +42,7 @@ Records = NDArray[np.void]
 
 STEP_S = 0.004
 QUIET = 0.1  # share of the inertial sensors' noise while the motors stand still
+TOUCH_M = 0.02  # closer than this is contact for the land detector
 LIVELY_MPS2 = 25.0
 """No vehicle here accelerates faster; bounds how far one can get within a call."""
 
@@ -76,7 +77,10 @@ class Noise(NamedTuple):
 
 @inlined
 def estimated_attitude(s: Floats, e: Floats, out: Floats) -> None:
-    """A body row's attitude turned by the small world-frame attitude error."""
+    """A body row's attitude turned by the world-frame attitude error, which is small but for a bad compass."""
+    if abs(e[est.E_ATT + 2]) > est.LARGE_YAW_RAD:
+        _turned_attitude(s, e, out)
+        return
     a, b, c = 0.5 * e[est.E_ATT], 0.5 * e[est.E_ATT + 1], 0.5 * e[est.E_ATT + 2]
     n = 1.0 / math.sqrt(1.0 + a * a + b * b + c * c)
     w, x, y, z = s[QUAT], s[QUAT + 1], s[QUAT + 2], s[QUAT + 3]
@@ -84,6 +88,20 @@ def estimated_attitude(s: Floats, e: Floats, out: Floats) -> None:
     out[1] = (x + a * w + b * z - c * y) * n
     out[2] = (y - a * z + b * w + c * x) * n
     out[3] = (z + a * y - b * x + c * w) * n
+
+
+@compiled
+def _turned_attitude(s: Floats, e: Floats, out: Floats) -> None:
+    """The heading error turned exactly, then the small tilt error."""
+    c, d = math.cos(0.5 * e[est.E_ATT + 2]), math.sin(0.5 * e[est.E_ATT + 2])
+    w, x, y, z = s[QUAT], s[QUAT + 1], s[QUAT + 2], s[QUAT + 3]
+    w, x, y, z = c * w - d * z, c * x - d * y, c * y + d * x, c * z + d * w
+    a, b = 0.5 * e[est.E_ATT], 0.5 * e[est.E_ATT + 1]
+    n = 1.0 / math.sqrt(1.0 + a * a + b * b)
+    out[0] = (w - a * x - b * y) * n
+    out[1] = (x + a * w + b * z) * n
+    out[2] = (y - a * z + b * w) * n
+    out[3] = (z + a * y - b * x) * n
 
 
 @inlined
@@ -124,7 +142,8 @@ def decide(
             )
         dt = ap.POSITION_EVERY * STEP_S
         tilt_cos = 1.0 - 2.0 * (q_est[1] ** 2 + q_est[2] ** 2)
-        detect_landing(m, s[POS + 2] + gear_height > -0.02, velocity[2], dt)
+        touching = s[POS + 2] + gear_height > -TOUCH_M or m[ap.CONTACT] > 0.0
+        detect_landing(m, touching, velocity[2], armed, dt)
         position_step(m, gains, sp, position, velocity, m[ap.VEL_DOT + 2], tilt_cos, armed, dt)
     if armed and m[ap.TAKEOFF] >= ap.RAMP:
         rr, rp, ry = ap.attitude_step(m, gains, q_est, sp[ap.SP_YAWRATE])
@@ -152,6 +171,7 @@ def sense(
     heading_noise: float,
     filter_gains: FilterGains,
     sensor: Noise,
+    aid: Floats,
     noise_p: Floats,
     noise_v: Floats,
 ) -> None:
@@ -171,9 +191,9 @@ def sense(
         for j in range(3):
             noise_p[j] = sensor.gps_pos[j] * gps_noise[j]
             noise_v[j] = sensor.gps_vel[j] * gps_noise[3 + j]
-        est.fuse_gps(e, filter_gains, noise_p, noise_v)
+        est.fuse_fix(s, e, filter_gains, noise_p, noise_v, gps_noise[2], aid, step)
     if step % SLOW_EVERY == 0:
-        est.fuse_heading(e, filter_gains, sensor.heading * heading_noise)
+        est.fuse_heading(e, filter_gains, sensor.heading * heading_noise + aid[est.A_HEADING])
 
 
 @compiled
@@ -196,6 +216,7 @@ def fly_one(
     air: Floats,
     gust_law: Floats,
     scale: Floats,
+    aid: Floats,
     sp: Floats,
     armed: bool,
     charge: float,
@@ -253,9 +274,11 @@ def fly_one(
         vx, vy, vz = s[VEL], s[VEL + 1], s[VEL + 2]
         integrate(s, rotor, target, scale, air, frame, decay, half, dt)
         hold_on_ground(s, frame)
+        m[ap.CONTACT] = 0.0
         if near:
             for o in range(obstacles.shape[0]):
-                push_out(s, obstacles[o], frame.hull_radius)
+                if push_out(s, obstacles[o], frame.hull_radius) < TOUCH_M:
+                    m[ap.CONTACT] = 1.0
         ax, ay, az = (s[VEL] - vx) / dt, (s[VEL + 1] - vy) / dt, (s[VEL + 2] - vz) / dt
         sense(
             s,
@@ -271,6 +294,7 @@ def fly_one(
             slow[N_HEADING],
             filter_gains,
             sensor,
+            aid,
             noise_p,
             noise_v,
         )
@@ -289,6 +313,7 @@ def advance(
     charge: Floats,
     clear: Floats,
     scale: Floats,
+    aids: Floats,
     setpoints: Floats,
     armed: Bools,
     noise: Floats,
@@ -312,12 +337,13 @@ def advance(
 
     Shapes: body [N, BODY], memory [N, MEMORY], error [N, ERROR], gust [N, GUST], charge [N] in 0..1,
     clear [N] a lower bound of the distance to the nearest obstacle, renewed when it no longer says enough,
-    scale [N, 4] thrust scale per motor, setpoints [N, SETPOINT] NED, armed [N], noise [N, K, NOISE] unit normals, one
-    row per step of time, and slow_noise [N, L, SLOW_NOISE] one per SLOW_EVERY steps, both used round and round,
-    gps_noise [N, GPS_NOISE] for the one fix a call may contain, wind [3] NED mean, obstacles [M, 8] ENU,
-    track [N, T, 3] receives true positions in ENU from row ``done`` on, which is the state on entry. The vehicle's
-    constants come as one-element records (:func:`as_record`) of Airframe, Gains, FilterGains and Noise. Whole arrays
-    come in rather than slices, so that the kernel is compiled for one memory layout only.
+    scale [N, 4] thrust scale per motor, aids [N, AIDS] what the aiding sensors suffer, setpoints [N, SETPOINT] NED,
+    armed [N], noise [N, K, NOISE] unit normals, one row per step of time, and slow_noise [N, L, SLOW_NOISE] one per
+    SLOW_EVERY steps, both used round and round, gps_noise [N, GPS_NOISE] for the one fix a call may contain,
+    wind [3] NED mean, obstacles [M, 8] ENU, track [N, T, 3] receives true positions in ENU from row ``done`` on, which
+    is the state on entry. The vehicle's constants come as one-element records (:func:`as_record`) of Airframe, Gains,
+    FilterGains and Noise. Whole arrays come in rather than slices, so that the kernel is compiled for one memory layout
+    only.
     """
     frame, gains, filter_gains, sensor = frames[0], gain_sets[0], filters[0], sensors[0]
     n = body.shape[0]
@@ -360,6 +386,7 @@ def advance(
                 gust[i, AIR:],
                 gust[i, LAW:],
                 scale[i],
+                aids[i],
                 setpoints[i],
                 armed[i],
                 charge[i],
