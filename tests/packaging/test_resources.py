@@ -114,7 +114,7 @@ def test_checkout() -> None:
 def fresh_source(target: Path) -> Path:
     """A copy without earlier builds: setuptools would take files from their old lists and hide a missing one."""
     stale = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "install", "log")
-    for name in ("ros2_ws", "worlds", "px4_params", "configs"):
+    for name in ("ros2_ws", "analysis", "worlds", "px4_params", "configs"):
         shutil.copytree(ROOT / name, target / name, symlinks=True, ignore=stale)
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, target)

@@ -22,6 +22,7 @@ _CALLS = {
     "sar_core": ("sar_core",),
     "sar_sim": ("sar_core", "sar_sim"),
     "sar_swarm": ("sar_core", "sar_swarm"),
+    "sar_analysis": ("sar_core", "sar_analysis"),
     "sar_eval": ("sar_core", "sar_sim", "sar_swarm", "sar_eval"),
 }
 _BASE = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(

@@ -1,0 +1,1 @@
+"""From bags to claims: metrics, statistics, pre-registration, tables. No ROS, no simulator."""

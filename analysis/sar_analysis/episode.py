@@ -1,0 +1,145 @@
+"""The parts of a recorded episode as arrays: names, shapes and units of everything the metrics look at.
+
+Stamps are simulation time in integer nanoseconds. Frames are ENU for the world and FLU for bodies; drones count from 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+VICTIM = 0
+"""The kind of device that is looked for; all others are decoys."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """What was flown; area as (west, south, east, north) in ENU metres."""
+
+    episode_id: str
+    tier: str
+    world: str
+    world_sha256: str
+    config_sha256: str
+    vehicle: str
+    pattern: str
+    seed: int
+    episode: int
+    drones: int
+    duration_s: float
+    altitude_m: float
+    speed_mps: float
+    wind_mps: float
+    area_m: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """True states at K ticks of N drones, ENU/FLU: stamps [K], vectors [K, N, 3], attitude [K, N, 4] as x y z w."""
+
+    stamps_ns: Ints
+    position: Floats
+    velocity: Floats
+    attitude: Floats
+    angular_velocity: Floats
+
+    @property
+    def times_s(self) -> Floats:
+        """Simulation time of each tick, float64[K]."""
+        return np.asarray(self.stamps_ns / 1e9, np.float64)
+
+
+@dataclass(frozen=True)
+class Status:
+    """The referee's running account, one row per second: all arrays [K]."""
+
+    stamps_ns: Ints
+    phase: Ints
+    search_time_s: Floats
+    coverage: Floats
+    collisions: Ints
+    near_misses: Ints
+    airborne: Ints
+    valid: Bools
+    invalid_reason: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Events:
+    """The referee's announcements in order: all arrays [K]; begin and end of one contact share an id."""
+
+    stamps_ns: Ints
+    event_id: Ints
+    kind: Ints
+    phase: Ints
+    uav: Ints
+    other_uav: Ints
+    begin_ns: Ints
+    end_ns: Ints
+    min_distance_m: Floats
+    position: Floats
+    obstacle: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What drones claimed, in order: [K], position [K, 3] ENU, covariance [K, 4]; gdop nan where undefined."""
+
+    stamps_ns: Ints
+    uav: Ints
+    address: NDArray[np.uint64]
+    position: Floats
+    covariance: Floats
+    confidence: Floats
+    gdop: Floats
+    views: Ints
+    observations: Ints
+    speed_mps: Floats
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Every transmitter's truth: address and kind [D], position [K, D, 3] at stamps [K]."""
+
+    stamps_ns: Ints
+    address: NDArray[np.uint64]
+    kind: Ints
+    position: Floats
+
+
+@dataclass(frozen=True)
+class Health:
+    """One drone's own account, twice a second: all arrays [K]."""
+
+    stamps_ns: Ints
+    phase: Ints
+    failsafe: Ints
+    armed: Bools
+    battery_fraction: Floats
+
+
+@dataclass(frozen=True)
+class Gates:
+    """Changes of all drones' gates: all arrays [K]."""
+
+    stamps_ns: Ints
+    uav: Ints
+    address: NDArray[np.uint64]
+    open: Bools
+    state: Ints
+    coherence: Floats
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Scanned cells as the recorder saw them each second: bool[K, ny, nx] from the south-west corner."""
+
+    stamps_ns: Ints
+    cell_m: float
+    scanned: Bools

@@ -1,0 +1,192 @@
+"""One metric of one condition: a full seeds x episodes table, with the labels that resampling needs.
+
+Every seed flies the same episodes, so the table is crossed. A hole in it is never filled and never averaged over in
+silence: it is refused by name, or the caller drops the episodes that some seed lacks and the table says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_core.errors import InputError, MissingDataError
+
+Array = NDArray[np.float64]
+NAMED = 5  # how many culprits a message lists before it counts the rest
+
+
+def listed(items: Sequence[object]) -> str:
+    """The first few items in words, and how many more there are."""
+    head = ", ".join(str(item) for item in items[:NAMED])
+    return head if len(items) <= NAMED else f"{head} and {len(items) - NAMED} more"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """``values`` is (seeds, episodes); ``levels`` and ``layouts`` name each episode's noise level and layout.
+
+    A value is a number; inf stands for an error that never became finite (an undetected victim), NaN is refused.
+
+    Episodes that share a layout are resampled together; the levels keep their share of episodes in every resample.
+    ``notes`` says in words what a reader must know before trusting a figure made from this table.
+    """
+
+    metric: str
+    values: Array
+    seeds: tuple[int, ...]
+    episodes: tuple[int, ...]
+    levels: tuple[Hashable, ...]
+    layouts: tuple[Hashable, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_shape(self)
+        _check_numbers(self)
+
+    @property
+    def level_names(self) -> tuple[Hashable, ...]:
+        """The noise levels in the order of their first episode."""
+        return tuple(dict.fromkeys(self.levels))
+
+    def at_level(self, level: Hashable) -> Scores:
+        """The same table on the episodes of one noise level."""
+        if level not in self.levels:
+            raise InputError(f"{self.metric}: no noise level {level!r}; allowed: {listed(self.level_names)}")
+        return self.on([e for e, other in enumerate(self.levels) if other == level])
+
+    def on(self, columns: Sequence[int], *notes: str) -> Scores:
+        """The same table on some of its columns (positions, not episode numbers)."""
+        return Scores(
+            self.metric,
+            self.values[:, list(columns)],
+            self.seeds,
+            tuple(self.episodes[c] for c in columns),
+            tuple(self.levels[c] for c in columns),
+            tuple(self.layouts[c] for c in columns),
+            (*self.notes, *notes),
+        )
+
+
+def of_matrix(
+    metric: str,
+    values: NDArray[np.floating],
+    levels: Sequence[Hashable] | None = None,
+    layouts: Sequence[Hashable] | None = None,
+) -> Scores:
+    """A table from a bare (seeds, episodes) matrix: numbered from 0, one noise level, every episode its own layout."""
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise InputError(f"{metric}: scores have shape {matrix.shape}; allowed: (seeds, episodes)")
+    rows, columns = matrix.shape
+    return Scores(
+        metric,
+        matrix,
+        tuple(range(rows)),
+        tuple(range(columns)),
+        tuple(levels) if levels is not None else ("all",) * columns,
+        tuple(layouts) if layouts is not None else tuple(range(columns)),
+    )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One episode flown by one seed; ``value`` is None where the episode is INVALID or the metric undefined."""
+
+    seed: int
+    episode: int
+    value: float | None
+    level: Hashable = "all"
+    layout: Hashable = None
+
+
+def from_cells(metric: str, cells: Iterable[Cell], drop_incomplete: bool = False) -> Scores:
+    """The crossed table of these cells; a cell's layout defaults to its episode.
+
+    A seed or episode that is not complete is refused by name. With ``drop_incomplete`` the episodes that some seed
+    lacks are left out for every seed, so that the design stays crossed, and a note counts them.
+    """
+    table: dict[tuple[int, int], Cell] = {}
+    for cell in cells:
+        if (cell.seed, cell.episode) in table:
+            raise InputError(f"{metric}: seed {cell.seed}, episode {cell.episode} appears twice; allowed: once")
+        table[cell.seed, cell.episode] = cell
+    if not table:
+        raise MissingDataError(f"{metric}: no episodes; at least one is needed")
+    seeds = tuple(sorted({seed for seed, _ in table}))
+    episodes = tuple(sorted({episode for _, episode in table}))
+    holes = [(s, e) for s in seeds for e in episodes if (s, e) not in table or table[s, e].value is None]
+    if holes and not drop_incomplete:
+        names = listed([f"seed {s} episode {e}" for s, e in holes])
+        raise MissingDataError(f"{metric}: {len(holes)} of {len(seeds) * len(episodes)} cells have no value: {names}")
+    lost = {e for _, e in holes}
+    kept = tuple(e for e in episodes if e not in lost)
+    if not kept:
+        raise MissingDataError(f"{metric}: no episode has a value for all {len(seeds)} seeds")
+    notes = (f"{len(lost)} of {len(episodes)} episodes left out: not valid for every seed",) if lost else ()
+    return _assemble(metric, table, seeds, kept, notes)
+
+
+def on_common_episodes(tables: Sequence[Scores]) -> list[Scores]:
+    """The tables on the episodes that all of them have, so that they pair; a note counts what each one lost."""
+    common = set(tables[0].episodes).intersection(*(table.episodes for table in tables[1:])) if tables else set()
+    if tables and not common:
+        raise MissingDataError(f"{listed([table.metric for table in tables])}: no episode is common to all tables")
+    found = []
+    for table in tables:
+        columns = [c for c, episode in enumerate(table.episodes) if episode in common]
+        lost = len(table.episodes) - len(columns)
+        note = (f"{lost} of {len(table.episodes)} episodes left out: not in every compared table",) if lost else ()
+        found.append(table.on(columns, *note))
+    return found
+
+
+def _assemble(
+    metric: str,
+    table: dict[tuple[int, int], Cell],
+    seeds: tuple[int, ...],
+    episodes: tuple[int, ...],
+    notes: tuple[str, ...],
+) -> Scores:
+    for e in episodes:
+        labels = {(table[s, e].level, table[s, e].layout) for s in seeds}
+        if len(labels) > 1:
+            raise InputError(
+                f"{metric}: episode {e} has several noise levels or layouts: {listed(sorted(map(str, labels)))}"
+            )
+    first = [table[seeds[0], e] for e in episodes]
+    return Scores(
+        metric,
+        np.array([[table[s, e].value for e in episodes] for s in seeds], dtype=np.float64),
+        seeds,
+        episodes,
+        tuple(cell.level for cell in first),
+        tuple(cell.episode if cell.layout is None else cell.layout for cell in first),
+        notes,
+    )
+
+
+def _check_shape(scores: Scores) -> None:
+    shape = scores.values.shape
+    if len(shape) != 2 or 0 in shape:
+        raise InputError(f"{scores.metric}: scores have shape {shape}; allowed: (seeds, episodes), both at least 1")
+    for name, labels, size in (
+        ("seeds", scores.seeds, shape[0]),
+        ("episodes", scores.episodes, shape[1]),
+        ("levels", scores.levels, shape[1]),
+        ("layouts", scores.layouts, shape[1]),
+    ):
+        if len(labels) != size:
+            raise InputError(f"{scores.metric}: {len(labels)} {name} for a table of shape {shape}; allowed: {size}")
+    for name, numbers in (("seed", scores.seeds), ("episode", scores.episodes)):
+        if len(set(numbers)) < len(numbers):
+            raise InputError(f"{scores.metric}: a {name} appears twice among {listed(numbers)}; allowed: once")
+
+
+def _check_numbers(scores: Scores) -> None:
+    bad = np.argwhere(np.isnan(scores.values) | np.isneginf(scores.values))
+    if len(bad):
+        names = listed([f"seed {scores.seeds[s]} episode {scores.episodes[e]}" for s, e in bad])
+        raise InputError(f"{scores.metric}: {len(bad)} values are not numbers: {names}")

@@ -1,0 +1,208 @@
+"""Many episodes as one tidy table, and in words everything that is not as it should be.
+
+Nothing is dropped in silence: a bag that cannot be read, a duplicate, an episode that is INVALID, a mixture of
+versions, tiers or worlds is named and counted. In a notebook:
+
+    from sar_analysis.table import analyze
+    table = analyze("runs")
+    table.columns()["coverage_240s"]
+"""
+
+from __future__ import annotations
+
+import csv
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sar_analysis.bags import PARTIAL, SchemaVersionError, UnfinishedError
+from sar_analysis.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.records import parse_record
+from sar_core.errors import MissingDataError, SarError
+
+FEW = 3
+"""Fewer bags than this are read in this process: starting others takes longer."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What has no row: its kind (unreadable, unfinished, schema_version, duplicate), where it is, and why."""
+
+    kind: str
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """One row per episode, valid or not, ordered by condition, seed and episode; problems name what has no row."""
+
+    episodes: tuple[EpisodeMetrics, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def valid(self) -> tuple[EpisodeMetrics, ...]:
+        return tuple(e for e in self.episodes if e.valid)
+
+    @property
+    def invalid(self) -> tuple[EpisodeMetrics, ...]:
+        return tuple(e for e in self.episodes if not e.valid)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat dict per episode."""
+        return [episode.row() for episode in self.episodes]
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The same by column: what numpy, pandas and polars take as it is."""
+        rows = self.rows()
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return {name: [row.get(name) for row in rows] for name in names}
+
+    def victims(self) -> list[dict[str, Any]]:
+        """One flat dict per victim, valid episodes only, with what names its episode and condition."""
+        keys = ("episode_id", "tier", "world", "pattern", "seed", "episode", "sigma", "kappa")
+        return [
+            {**{key: getattr(e, key) for key in keys}, "victim": number, **asdict(victim)}
+            for e in self.valid
+            for number, victim in enumerate(e.victims, start=1)
+        ]
+
+    def warnings(self) -> list[str]:
+        """Everything a reader of the table must know, one sentence each."""
+        said = [f"{problem.kind}: {problem.reason}" for problem in self.problems]
+        said += [f"invalid: {e.episode_id} ({e.invalid_reason or 'no reason given'})" for e in self.invalid]
+        said += [f"note: {e.episode_id}: {note}" for e in self.episodes for note in e.notes]
+        said += [f"mixed: {text}" for text in _mixtures(self.episodes)]
+        return said
+
+    def counts(self) -> dict[str, int]:
+        """Episodes, how many of them are invalid, and problems by kind."""
+        kinds = Counter(problem.kind for problem in self.problems)
+        return {"episodes": len(self.episodes), "invalid": len(self.invalid), **dict(sorted(kinds.items()))}
+
+    def to_csv(self, path: Path | str) -> Path:
+        """Write the rows; undefined values are empty fields."""
+        path = Path(path)
+        columns = self.columns()
+        with open(path, "w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+        return path
+
+
+def analyze(path: Path | str, workers: int | None = None) -> Table:
+    """The table of a bag, of a folder of bags (searched through), or of a JSONL file of episode records.
+
+    `workers` processes read bags side by side; None takes one per CPU.
+    """
+    path = Path(path)
+    if path.is_file():
+        return _unique(_from_records(path))
+    if not path.is_dir():
+        raise MissingDataError(f"{path}: no such folder; expected bags or a .jsonl file of episode records")
+    folders = find_bags(path)
+    if folders:
+        return _unique(zip(map(str, folders), _measure_all(folders, workers), strict=True))
+    files = sorted(path.rglob("*.jsonl"))
+    if not files:
+        raise MissingDataError(f"{path}: neither a bag nor a .jsonl file of episode records inside")
+    return _unique(item for file in files for item in _from_records(file))
+
+
+def find_bags(path: Path) -> list[Path]:
+    """Every folder at or below path that is, or was meant to be, a bag."""
+    files = [*path.rglob("*.mcap"), *path.rglob("metadata.yaml"), *path.rglob(f"*{PARTIAL}/")]
+    return sorted({file if file.is_dir() else file.parent for file in files})
+
+
+def _measure_all(folders: list[Path], workers: int | None) -> list[EpisodeMetrics | Problem]:
+    workers = min(workers or os.cpu_count() or 1, len(folders))
+    if workers == 1 or len(folders) < FEW:
+        return [_measure(folder) for folder in folders]
+    # Forked children need no importable __main__, so this works from a notebook and from a bare script.
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+        return list(pool.map(_measure, folders, chunksize=max(1, len(folders) // (8 * workers))))
+
+
+def _measure(folder: Path) -> EpisodeMetrics | Problem:
+    try:
+        return episode_metrics(folder)
+    except SarError as error:
+        return Problem(_kind(error), str(folder), str(error))
+
+
+def _kind(error: SarError) -> str:
+    if isinstance(error, SchemaVersionError):
+        return "schema_version"
+    return "unfinished" if isinstance(error, UnfinishedError) else "unreadable"
+
+
+def _from_records(file: Path) -> list[tuple[str, EpisodeMetrics | Problem]]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MissingDataError(f"{file}: cannot be read as text: {error}") from error
+    found: list[tuple[str, EpisodeMetrics | Problem]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{file}:{number}"
+        try:
+            found.append((where, parse_record(line, where)))
+        except SarError as error:
+            found.append((where, Problem(_kind(error), where, str(error))))
+    if not found:
+        raise MissingDataError(f"{file}: no episode records inside")
+    return found
+
+
+def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]]) -> Table:
+    """One row per episode flown. Of duplicates the first valid one counts; the others are named."""
+    kept: dict[tuple[str, str, int, int], tuple[str, EpisodeMetrics]] = {}
+    problems: list[Problem] = []
+    for where, item in items:
+        if isinstance(item, Problem):
+            problems.append(item)
+            continue
+        key = (item.tier, item.config_sha256, item.seed, item.episode)
+        if key not in kept:
+            kept[key] = (where, item)
+            continue
+        if item.valid and not kept[key][1].valid:
+            kept[key], (where, item) = (where, item), kept[key]
+        there, chosen = kept[key]
+        problems.append(
+            Problem("duplicate", where, f"{where}: the same episode as {there}, {_difference(chosen, item)}")
+        )
+    ordered = sorted((e for _, e in kept.values()), key=_order)
+    return Table(tuple(ordered), tuple(problems))
+
+
+def _difference(chosen: EpisodeMetrics, other: EpisodeMetrics) -> str:
+    one, two = chosen.row(), other.row()
+    parted = [name for name in one if one[name] != two.get(name) and one[name] == one[name]]
+    return f"but DIFFERENT in {', '.join(parted)}; left out" if parted else "with equal values; counted once"
+
+
+def _order(e: EpisodeMetrics) -> tuple[Any, ...]:
+    noise = (e.sigma or 0.0, -(e.kappa or 0.0))
+    return (e.tier, e.world, e.pattern, e.drones, *noise, e.seed, e.episode, e.config_sha256)
+
+
+def _mixtures(episodes: Iterable[EpisodeMetrics]) -> Iterable[str]:
+    """What a table should not mix without saying so."""
+    listed = list(episodes)
+    for name, word in (("tier", "tiers"), ("version", "software versions"), ("episode_set", "episode sets")):
+        values = sorted({str(getattr(e, name)) for e in listed})
+        if len(values) > 1:
+            yield f"{len(values)} {word} in one table: {', '.join(values)}"
+    for world in sorted({e.world for e in listed}):
+        hashes = {e.world_sha256 for e in listed if e.world == world}
+        if len(hashes) > 1:
+            yield f"{len(hashes)} different worlds are all called {world}"

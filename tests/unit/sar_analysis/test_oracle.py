@@ -1,0 +1,196 @@
+"""Flown episodes: what the analysis finds in a bag is what the referee, who saw every step, put into the record.
+
+Counts, report times, errors and GDOP agree exactly, up to the record's nine digits. What the referee saw at 250 Hz and
+the bag tells at 20 Hz agrees to the sampling: a chord misses the true way by at most a dt^2 / 8, 3 mm at 10 m/s^2.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_analysis import findings
+from sar_analysis.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.readingspeed import reading_speed
+from sar_analysis.records import parse_record
+from sar_eval.config import Scenario, prepare
+from sar_eval.episode import fly_episode
+from sar_sim import scoring
+from tests.unit.sar_analysis import recompute
+
+DIGITS = 1e-9
+SEPARATION_M = 3e-3
+PATH_SHARE = 1e-4
+OVERLAP = 2e-4
+SCAN_S = 5e-3
+CHARGE_PER_READING = 1e-3
+
+NAMES = (
+    *("episode_id", "tier", "profile", "world", "pattern", "vehicle", "seed", "episode", "config_sha256"),
+    *("valid", "invalid_reason"),
+)
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "found": {"world": "village", "drones": 4, "duration_s": 40.0, "victims": 2, "decoys": 5},
+    "crash": {
+        "world": "village",
+        "drones": 3,
+        "duration_s": 15.0,
+        "faults": [{"kind": "drone_lost", "drone": 2, "begin_s": 4.0}],
+    },
+    "absent": {"drones": 2, "duration_s": 15.0, "victim_absent": True, "decoys": 4},
+    "silent": {"drones": 1, "duration_s": 8.0, "radio": None},
+}
+
+
+@dataclass(frozen=True)
+class Flown:
+    """One episode's record and its bag."""
+
+    record: dict[str, Any]
+    bag: Path
+
+    @property
+    def result(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.record["result"]
+        return found
+
+
+@pytest.fixture(scope="module", params=SCENARIOS)
+def flown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Flown:
+    bag = tmp_path_factory.mktemp("flown") / "bag"
+    record = fly_episode(prepare(Scenario(**SCENARIOS[request.param]), 3, 1), bag)
+    return Flown(record.as_dict(), bag)
+
+
+@pytest.fixture(scope="module")
+def measured(flown: Flown) -> EpisodeMetrics:
+    return episode_metrics(flown.bag)
+
+
+def close(ours: float | None, theirs: float | None, within: float = DIGITS) -> None:
+    assert (ours is None) == (theirs is None), (ours, theirs)
+    if ours is not None and theirs is not None:
+        assert ours == pytest.approx(theirs, abs=within)
+
+
+def test_who_what_and_validity(flown: Flown, measured: EpisodeMetrics) -> None:
+    for name in NAMES:
+        assert getattr(measured, name) == flown.result[name]
+    scenario = flown.result["scenario"]
+    assert measured.sigma == (scenario["sigma"] if scenario["radio"] else None)
+    assert measured.drones == flown.result["num_drones"]
+    assert measured.notes == ()
+
+
+def test_counts_are_exact(flown: Flown, measured: EpisodeMetrics) -> None:
+    for name in ("collisions", "near_misses", "geofence_breaches", "detections", "false_alarms"):
+        assert getattr(measured, name) == flown.result[name]
+    by_kind = (measured.collisions_drone_drone, measured.collisions_drone_obstacle, measured.collisions_drone_ground)
+    assert by_kind == tuple(flown.result["collisions_by_kind"].values())
+    entered = [entry for entry in flown.result["failsafes"] if entry["state"] != "nominal"]
+    assert measured.failsafe_entries <= len(entered)
+
+
+def test_findings_are_exact(flown: Flown, measured: EpisodeMetrics) -> None:
+    for name in ("time_to_first_detection_s", "localization_error_m", "gdop", "flight_time_s", "search_time_s"):
+        close(getattr(measured, name), flown.result[name])
+    assert len(measured.victims) == len(flown.result["victims"])
+    for ours, theirs in zip(measured.victims, flown.result["victims"], strict=True):
+        assert ours.detected == theirs["detected"]
+        for name in ("time_s", "error_m", "final_error_m", "gdop"):
+            close(getattr(ours, name), theirs[name])
+        close(ours.x_m, theirs["x"])
+
+
+def test_what_is_sampled_agrees_to_the_sampling(flown: Flown, measured: EpisodeMetrics) -> None:
+    r = flown.result
+    cells = r["area_w"] * r["area_h"] / 25.0
+    close(measured.coverage, r["coverage"], within=1.0 / cells)
+    close(measured.coverage_240s, r["coverage_240s"], within=1.0 / cells)
+    assert measured.coverage_curve == pytest.approx(r["coverage_curve"], abs=2.0 / cells)
+    close(measured.time_to_95_s, r["time_to_95_s"], within=SCAN_S)
+    close(measured.overlap_ratio, r["overlap_ratio"], within=OVERLAP)
+    close(measured.min_separation_m, r["min_separation_m"], within=SEPARATION_M)
+    close(measured.path_m, r["path_m"], within=PATH_SHARE * r["path_m"])
+    for drone, share in zip(r["drones"], measured.path_shares, strict=True):
+        close(share, drone["path_m"] / r["path_m"], within=PATH_SHARE)
+    spent = sum(1.0 - drone["batt"] / 100.0 for drone in r["drones"])
+    close(measured.energy_batteries, spent, within=CHARGE_PER_READING * len(r["drones"]))
+
+
+def test_record_and_bag_give_the_same_row(flown: Flown, measured: EpisodeMetrics) -> None:
+    """The record's own reader: the same words on every transmitter, the same alarms, the same victims."""
+    read = parse_record(json.dumps(flown.record), "record")
+    assert (read.detections, read.false_alarms, read.collisions) == (
+        measured.detections,
+        measured.false_alarms,
+        measured.collisions,
+    )
+    order = sorted(measured.words, key=lambda w: (w.flight_s, w.confidence))
+    assert len(order) == len(read.words)
+    for ours, theirs in zip(order, sorted(read.words, key=lambda w: (w.flight_s, w.confidence)), strict=True):
+        assert (ours.kind, ours.last, ours.correct) == (theirs.kind, theirs.last, theirs.correct)
+        close(ours.confidence, theirs.confidence)
+        close(ours.error_m, theirs.error_m)
+
+
+WITHIN = {
+    "coverage": 5e-4,
+    "coverage_240s": 5e-4,
+    "time_to_95_s": 0.05,
+    "overlap_ratio": 5e-3,
+    "min_separation_m": 2e-3,
+}
+"""The slow script looks at ten points of a leg; what is missing here must agree to the last digits."""
+
+
+def test_row_equals_an_independent_slow_recomputation(flown: Flown, measured: EpisodeMetrics) -> None:
+    slow = recompute.row(flown.bag)
+    assert len(slow) >= 17
+    for name, value in slow.items():
+        if isinstance(value, float):
+            close(getattr(measured, name), value, within=WITHIN.get(name, 1e-6))
+        else:
+            assert getattr(measured, name) == value, name
+
+
+def test_a_crash_is_seen(flown: Flown, measured: EpisodeMetrics) -> None:
+    assert (measured.collisions_drone_ground > 0) == bool(flown.result["scenario"]["faults"])
+
+
+def test_alarms_agree_where_almost_every_report_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the confidence asked for lowered on both sides alarms abound, and each must be the same one."""
+    monkeypatch.setattr(scoring, "CONFIDENT", 0.01)
+    monkeypatch.setattr(findings, "CONFIDENT", 0.01)
+    record = fly_episode(prepare(Scenario(**SCENARIOS["found"]), 4, 2), tmp_path / "bag")
+    measured = episode_metrics(tmp_path / "bag")
+    theirs = record.result["false_alarm_events"]
+    assert len(theirs) >= 3
+    assert len(measured.false_alarm_events) == len(theirs)
+    for ours, alarm in zip(measured.false_alarm_events, theirs, strict=True):
+        assert (ours.kind, ours.address) == (alarm["kind"], alarm["address"])
+        close(ours.flight_s, alarm["time_s"])
+        close(ours.distance_m, alarm["distance_m"])
+        close(ours.confidence, alarm["confidence"])
+    assert measured.detections == record.result["detections"]
+
+
+def test_a_bag_is_analysed_faster_than_rosbags_iterates_it(flown: Flown) -> None:
+    speed = reading_speed(flown.bag)
+    assert speed.messages == flown.record["run"]["bag_messages"]
+    assert speed.read_ratio > 1.0
+    assert speed.analyse_ratio > 1.0
+
+
+def test_an_interrupted_episode_is_invalid_in_both(tmp_path: Path) -> None:
+    asked = iter([None] * 9)
+    scenario = Scenario(drones=2, duration_s=30.0, radio=None)
+    record = fly_episode(prepare(scenario, 1, 1), tmp_path / "bag", stop=lambda: next(asked, "interrupted"))
+    measured = episode_metrics(tmp_path / "bag")
+    assert (measured.valid, measured.invalid_reason) == (False, "interrupted")
+    assert record.result["valid"] is False
+    close(measured.flight_time_s, record.result["flight_time_s"])
