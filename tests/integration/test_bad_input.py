@@ -140,7 +140,7 @@ SCENARIOS = {
     "overlap: 10": ("overlap = 10", "0.9"),
     "overlap: .nan": ("overlap = nan", "0.9"),
     "wind_mps: [1, 2]": ("wind_mps = [1, 2]", "number"),
-    "pattern: spiral": ("pattern = 'spiral'", "allowed: partitioned_lawnmower"),
+    "pattern: zigzag": ("pattern = 'zigzag'", "allowed: partitioned_lawnmower"),
     "vehicle: x600": ("vehicle 'x600'", "x500", "sihsim_quadx"),
     "name: ../up": ("name = '../up'", "a-z0-9_"),
     "link: {loss: 5}": ("link.loss = 5", "less than or equal to 1"),

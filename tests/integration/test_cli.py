@@ -16,7 +16,19 @@ import pytest
 import sar_eval as package
 from sar_eval.resources import names, world_path
 
-FLYING_VERBS = ("run", "eval", "fly", "calibrate", "missions", "sweep", "gate-study", "reliability")
+FLYING_VERBS = (
+    "run",
+    "eval",
+    "fly",
+    "calibrate",
+    "missions",
+    "sweep",
+    "gate-study",
+    "reliability",
+    "patterns",
+    "encounters",
+    "replay",
+)
 VERBS = (*FLYING_VERBS, "draw", "doctor", "bench", "world check", "bag check", "bag repair")
 WITHOUT_MATPLOTLIB = "import sys; sys.modules['matplotlib'] = None; from sar_eval.cli import main; main()"
 SHORT = ("run", "--world", "village", "--drones", "2", "--duration-s", "3", "--seed", "4", "--episode", "1")

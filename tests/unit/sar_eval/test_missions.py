@@ -53,14 +53,17 @@ def test_the_bootstrap_covers_the_median_of_a_known_law() -> None:
     assert 0.88 <= hits / 200 <= 0.99
 
 
-def mission(found: bool, alarms: int, valid: bool = True) -> dict[str, Any]:
+def mission(found: bool, alarms: int | None, valid: bool = True, collisions: int = 0) -> dict[str, Any]:
     victim = {"detected": found, "time_s": 50.0, "error_m": 2.0, "final_error_m": 1.0}
     return {
+        "episode_id": f"somewhere-{found}-{alarms}",
         "valid": valid,
         "victims": [victim],
         "false_alarms": alarms,
-        "false_alarm_events": [{"kind": "rescuer"}] * alarms,
-        "collisions": 0,
+        "false_alarm_events": [{"kind": "rescuer"}] * (alarms or 0),
+        "collisions": collisions,
+        "near_misses": 2 * collisions,
+        "coverage_240s": 0.9,
         "flight_time_s": 900.0,
         "num_drones": 4,
     }
@@ -80,3 +83,17 @@ def test_evaluations_never_use_a_calibration_seed() -> None:
     assert not calibration & evaluation
     with pytest.raises(InputError, match="belong to calibration"):
         plan_missions(Scenario(), 51, CALIBRATION_SEED - 50)
+
+
+def test_missions_without_radio_say_nothing_of_alarms() -> None:
+    deaf = summarise([mission(False, None), mission(False, None)])
+    assert deaf.missions_with_false_alarm is None and deaf.false_alarms_per_hour is None
+    mixed = summarise([mission(False, None), mission(True, 1)])
+    assert mixed.false_alarms_per_mission is not None and mixed.false_alarms_per_mission.value == 1.0
+
+
+def test_missions_with_a_collision_are_named_for_replay() -> None:
+    summary = summarise([mission(True, 0), mission(True, 3, collisions=2), mission(True, 1, False, 5)])
+    assert summary.collided == ("somewhere-True-3",)
+    assert summary.collisions_per_mission is not None and summary.collisions_per_mission.value == 1.0
+    assert summary.near_misses_per_mission is not None and summary.near_misses_per_mission.value == 2.0

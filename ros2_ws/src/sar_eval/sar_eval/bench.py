@@ -51,6 +51,8 @@ class Figure:
 
 def measure(quick: bool, tell: Callable[[str], None]) -> list[Figure]:
     """All figures. ``tell`` hears what is being measured."""
+    from sar_eval import latency, planbench
+
     vehicle = load_named_vehicle("x500")
     seconds = 60 if quick else 900
     tell("vehicle kernel against MuJoCo")
@@ -67,7 +69,7 @@ def measure(quick: bool, tell: Callable[[str], None]) -> list[Figure]:
     for drones in (4, 16, 64):
         tell(f"kernel with {drones} drones")
         figures += _scaling(vehicle, drones, max(seconds // drones, 10))
-    return figures
+    return [*figures, *planbench.figures(quick, tell), *latency.figures(quick, tell)]
 
 
 def _best(once: Callable[[], float]) -> float:

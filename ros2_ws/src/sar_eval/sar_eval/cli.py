@@ -13,10 +13,11 @@ from rich.table import Table
 
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
-from sar_eval.console import Json, err, note, out, say, stop
+from sar_eval.console import PATTERN_HELP, Json, err, note, out, say, stop
 from sar_eval.console import bar as bar_of
 from sar_eval.filecli import bag_app, world_app
 from sar_eval.studycli import calibrate, gate_study, missions, reliability, sweep
+from sar_eval.swarmcli import encounters, patterns, replay
 
 # Typer brings its own click or uses the installed one; its exceptions lead to the right base either way.
 UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
@@ -32,7 +33,7 @@ app = typer.Typer(
 )
 app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
-for verb in (calibrate, missions, sweep, gate_study, reliability):
+for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay):
     app.command()(verb)
 
 
@@ -60,7 +61,9 @@ def _backend(name: str) -> str:
 def run(
     world: Annotated[str | None, typer.Option(help="World by name (see worlds/) or path to an SDF file.")] = None,
     drones: Annotated[int | None, typer.Option(help="Number of drones, 1 to 64.")] = None,
-    pattern: Annotated[str | None, typer.Option(help="Search pattern.")] = None,
+    pattern: Annotated[str | None, typer.Option(help=PATTERN_HELP)] = None,
+    policy: Annotated[str | None, typer.Option(help="Weights of a learned policy (.npz).")] = None,
+    pursuit: Annotated[str | None, typer.Option(help="Look closer at hypotheses: on, or off.")] = None,
     vehicle: Annotated[str | None, typer.Option(help="Vehicle by name (configs/vehicles).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of sensor, link and motor noise.")] = 0,
     episode: Annotated[int, typer.Option(help="Index in the episode set: decides wind and layout.")] = 0,
@@ -93,6 +96,8 @@ def run(
         "world": world,
         "drones": drones,
         "pattern": pattern,
+        "policy": policy,
+        "pursuit": pursuit,
         "vehicle": vehicle,
         "duration_s": duration_s,
         "altitude_m": altitude_m,

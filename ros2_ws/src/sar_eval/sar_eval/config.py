@@ -21,10 +21,12 @@ from sar_core.streams import stream
 from sar_eval.resources import params_path, share_dir, world_path
 from sar_sim.airframe import Vehicle, describe_validation, load_vehicle
 from sar_sim.devices import Device, make_devices
+from sar_sim.faults import Fault, FaultKind
 from sar_sim.radioconfig import RadioConfig, config_sha256, load_radio
 from sar_sim.world import World, load_world
 from sar_swarm.confidence import Calibration, load_calibration
-from sar_swarm.patterns import PATTERNS
+from sar_swarm.patterns import PATTERNS, canonical
+from sar_swarm.policy import Actor, load_actor
 
 Floats = NDArray[np.float64]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -33,13 +35,22 @@ Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 SEED_LIMIT = 1 << 64
 INDEX_LIMIT = 1 << 32
+FENCE_MARGIN_M = 6.0
+"""Ways are planned this far inside the fence and below the ceiling."""
 EPISODE_SET = 1
 """Version of the rules by which an episode index becomes wind and layout; a change of rules is a new number."""
 
 
 def _known_pattern(name: str) -> str:
-    if name not in PATTERNS:
-        raise ValueError(f"not a known pattern; allowed: {', '.join(PATTERNS)}")
+    try:
+        return canonical(name)
+    except InputError as error:
+        raise ValueError(f"not a known pattern; allowed: {', '.join(PATTERNS)}") from error
+
+
+def _known_fault(name: str) -> str:
+    if name not in set(FaultKind):
+        raise ValueError(f"not a known fault; allowed: {', '.join(FaultKind)}")
     return name
 
 
@@ -52,6 +63,17 @@ class LinkConfig(BaseModel):
     jitter_s: Annotated[float, Field(ge=0, le=1)] = 0.05
 
 
+class FaultConfig(BaseModel):
+    """Something that goes wrong with one drone during the search; what ``size`` means depends on the kind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    kind: Annotated[str, AfterValidator(_known_fault)]
+    drone: Annotated[int, Field(ge=1, le=64)]
+    begin_s: Nonnegative
+    end_s: Positive | None = None
+    size: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
 class Scenario(BaseModel):
     """Everything a user may choose about a mission; see configs/scenarios/default.yaml for each key."""
 
@@ -61,8 +83,12 @@ class Scenario(BaseModel):
     vehicle: str = "x500"
     drones: Annotated[int, Field(ge=1, le=64)] = 4
     pattern: Annotated[str, AfterValidator(_known_pattern)] = PATTERNS[0]
+    policy: str | None = None
+    pursuit: Literal["on", "off"] = "off"
     altitude_m: Annotated[float, Field(ge=2, allow_inf_nan=False)] | None = None
     speed_mps: Positive = 8.0
+    turn_rate_dps: Annotated[float, Field(gt=0, le=360)] = 30.0
+    acceleration_mps2: Annotated[float, Field(gt=0, le=10)] = 3.0
     duration_s: Annotated[float, Field(gt=0, le=3600)] = 240.0
     swath_m: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 28.0
     overlap: Annotated[float, Field(ge=0, le=0.9)] = 0.1
@@ -77,6 +103,7 @@ class Scenario(BaseModel):
     decoys: Annotated[int, Field(ge=0, le=32)] = 3
     victim_absent: bool = False
     link: LinkConfig = LinkConfig()
+    faults: Annotated[tuple[FaultConfig, ...], Field(strict=False)] = ()
 
 
 @dataclass(frozen=True)
@@ -95,18 +122,32 @@ class Episode:
     radio: RadioConfig | None = None
     calibration: Calibration | None = None
     devices: tuple[Device, ...] = ()
+    actor: Actor | None = None
 
     @property
     def episode_id(self) -> str:
         s = self.scenario
         absent = "-absent" if s.victim_absent else ""
-        return f"{self.world.name}-{s.pattern}-{s.drones}x-{self.tier}-s{self.seed:03d}-e{self.index:03d}{absent}"
+        faults = "".join(f"-{fault.kind}{fault.drone}" for fault in s.faults[:2])
+        if s.faults:
+            faults += "-" + _digest([fault.model_dump() for fault in s.faults])[:6]
+        place = f"{self.world.name}-{s.pattern}-{s.drones}x-{self.tier}"
+        return f"{place}-s{self.seed:03d}-e{self.index:03d}{absent}{faults}"
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The scenario's faults, drones counted from 0; times are search time."""
+        return tuple(make_fault(fault) for fault in self.scenario.faults)
+
+    def plain_scenario(self) -> dict[str, Any]:
+        """The scenario as plain data that :func:`scenario_from` takes back."""
+        kappa = self.scenario.kappa
+        return {**self.scenario.model_dump(mode="json"), "kappa": kappa if math.isfinite(kappa) else "inf"}
 
     def resolved(self) -> dict[str, Any]:
         """The full configuration as plain data, nothing left to defaults or to files that may change."""
         return {
-            **self.scenario.model_dump(mode="json"),
-            "kappa": self.scenario.kappa if math.isfinite(self.scenario.kappa) else "inf",
+            **self.plain_scenario(),
             "altitude_m": self.altitude_m,
             "wind_mps": [float(w) for w in self.wind_mps],
             "seed": self.seed,
@@ -116,6 +157,7 @@ class Episode:
             "world_sha256": self.world.sha256,
             "vehicle_sha256": self.vehicle.sha256,
             "radio_sha256": None if self.radio is None else config_sha256(self.radio),
+            "policy_sha256": None if self.actor is None else self.actor.sha256,
             "calibration_sha256": None if self.calibration is None else _digest(asdict(self.calibration)),
         }
 
@@ -149,9 +191,18 @@ def load_scenario(path: Path | None, overrides: dict[str, Any]) -> tuple[Scenari
         first = error.errors()[0]
         line = describe_validation(Path(source.of(str(first["loc"][0]))), error)
         if first["type"] == "extra_forbidden":
-            fields = LinkConfig.model_fields if first["loc"][0] == "link" else Scenario.model_fields
-            line += f"; allowed: {', '.join(fields)}"
+            nested = {"link": LinkConfig.model_fields, "faults": FaultConfig.model_fields}
+            fields = nested.get(str(first["loc"][0]), Scenario.model_fields) if len(first["loc"]) > 1 else None
+            line += f"; allowed: {', '.join(fields or Scenario.model_fields)}"
         raise InputError(line) from error
+
+
+def scenario_from(plain: dict[str, Any], where: str) -> Scenario:
+    """The scenario of a record, as :meth:`Episode.plain_scenario` wrote it."""
+    try:
+        return Scenario.model_validate({**plain, "kappa": float(plain.get("kappa", Scenario().kappa))})
+    except (ValidationError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: its scenario cannot be read ({' '.join(str(error).split())})") from error
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -267,8 +318,11 @@ def prepare(
         raise InputError(
             f"{source.of('drones')}: drones = {scenario.drones}: {world.name} has {len(world.spawns)} spawn points"
         )
+    _check_faults(scenario, source)
+    actor = _actor(scenario, source)
     chosen = world.spawns[: scenario.drones]
     spawns = chosen[np.argsort(chosen[:, 0], kind="stable")]
+    _check_room(world, spawns)
     radio: RadioConfig | None = None
     calibration: Calibration | None = None
     devices: tuple[Device, ...] = ()
@@ -293,4 +347,56 @@ def prepare(
         radio,
         calibration,
         devices,
+        actor,
     )
+
+
+def _check_room(world: World, spawns: Floats) -> None:
+    """The planner flies in a box: the fence must be one, and every drone must find its landing place inside."""
+    low, high = world.fence.min(axis=0), world.fence.max(axis=0)
+    x, y = world.fence.T
+    enclosed = 0.5 * abs(float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))))
+    if enclosed < 0.999 * float(np.prod(high - low)):
+        raise InputError(
+            f"{world.path}: the fence encloses {enclosed:.0f} of its box's {np.prod(high - low):.0f} m2; "
+            "drones plan in an upright rectangle only: give the fence four corners along x and y"
+        )
+    inside = (spawns[:, :2] > low + FENCE_MARGIN_M).all() and (spawns[:, :2] < high - FENCE_MARGIN_M).all()
+    if not inside:
+        raise InputError(
+            f"{world.path}: a spawn point lies within {FENCE_MARGIN_M:g} m of the fence, where no drone plans its way"
+        )
+
+
+def make_fault(given: FaultConfig) -> Fault:
+    """A fault as the simulator takes it: drones counted from 0."""
+    end = math.inf if given.end_s is None else given.end_s
+    return Fault(FaultKind(given.kind), given.drone - 1, given.begin_s, end, given.size)
+
+
+def _check_faults(scenario: Scenario, source: Source) -> None:
+    for number, fault in enumerate(scenario.faults, start=1):
+        where = f"{source.of('faults')}: faults, number {number} ({fault.kind})"
+        if fault.drone > scenario.drones:
+            raise InputError(f"{where}: drone = {fault.drone}: the mission has {scenario.drones} drones")
+        try:
+            make_fault(fault)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+
+
+def _actor(scenario: Scenario, source: Source) -> Actor | None:
+    """The learned policy's weights, where the pattern is one."""
+    if scenario.pattern != "policy":
+        if scenario.policy is not None:
+            raise InputError(
+                f"{source.of('policy')}: policy = {scenario.policy!r} is given, but the pattern is "
+                f"{scenario.pattern}; a policy flies with pattern policy"
+            )
+        return None
+    if scenario.policy is None:
+        raise InputError(
+            f"{source.of('pattern')}: pattern policy needs a weights file: give policy = FILE.npz "
+            "(on the command line --policy FILE.npz); without one there is nothing to fly"
+        )
+    return load_actor(Path(scenario.policy))

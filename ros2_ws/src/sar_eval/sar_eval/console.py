@@ -12,6 +12,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 out = Console()
 err = Console(stderr=True)
 
+PATTERN_HELP = (
+    "partitioned_lawnmower, boustrophedon, spiral, pheromone, potential_field, levy_flight, random_walk, "
+    "boustrophedon_triangulation, or policy (a learned one)."
+)
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON for machines instead of text.")]
 
 

@@ -188,6 +188,7 @@ def _extras() -> list[Probe]:
     return [
         _module("matplotlib", "figures", "pip install 'sar-eval[report]'"),
         _module("mujoco", "the peer in bench", "pip install 'sar-eval[bench]'"),
+        _module("ompl", "the planner's peer in bench", "pip install 'sar-eval[bench]'"),
     ]
 
 

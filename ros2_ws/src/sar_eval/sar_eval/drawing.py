@@ -112,12 +112,12 @@ def draw_bag(bag: Path, picture: Path) -> None:
         pyplot.close(figure)
 
 
-def _draw_plan(axes: Any, world: World, mission: Mission) -> None:
+def draw_map(axes: Any, world: World, altitude_m: float) -> None:
+    """Obstacles from above (brown: reaching flight altitude), the fence, and the search area."""
     from matplotlib.patches import Circle, Patch, Polygon, Rectangle
 
-    flying_high = mission.configuration["altitude_m"]
     for row in world.obstacles:
-        high = row[3] + row[6] > flying_high - 2.0
+        high = row[3] + row[6] > altitude_m - 2.0
         body: Patch
         if row[0] == BOX:
             corner = (row[1] - row[4], row[2] - row[5])
@@ -129,6 +129,10 @@ def _draw_plan(axes: Any, world: World, mission: Mission) -> None:
     axes.add_patch(Polygon(world.fence, fill=False, edgecolor="#777777", linestyle=":"))
     x_min, y_min, x_max, y_max = world.area
     axes.add_patch(Rectangle((x_min, y_min), x_max - x_min, y_max - y_min, fill=False, edgecolor="#444444"))
+
+
+def _draw_plan(axes: Any, world: World, mission: Mission) -> None:
+    draw_map(axes, world, mission.configuration["altitude_m"])
     for k in range(mission.tracks.shape[1]):
         axes.plot(mission.tracks[:, k, 0], mission.tracks[:, k, 1], linewidth=1.1, label=f"drone {k + 1}", zorder=3)
     for kind, colour in _EVENT_COLOURS.items():

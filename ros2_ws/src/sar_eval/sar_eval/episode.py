@@ -15,17 +15,25 @@ from numpy.typing import NDArray
 
 from sar_core.errors import RunError
 from sar_core.frames import yaw_of
-from sar_eval.config import Episode
+from sar_core.streams import stream
+from sar_eval.config import FENCE_MARGIN_M, Episode
 from sar_eval.logbook import Logbook, Status
 from sar_eval.recorder import Recording
 from sar_eval.sensing import Claim, Sensing
 from sar_sim.coverage import Coverage, CoverageConfig
+from sar_sim.faults import Injector
 from sar_sim.fleet import Fleet, FleetState, add_path, stamp_ns, step_of_tick
 from sar_sim.link import Link
 from sar_sim.referee import Event, Referee, RefereeConfig
 from sar_sim.scoring import Report
 from sar_swarm.controller import Command, Order, Phase, Pilot, Plan, Sense, start_pilot, step
-from sar_swarm.patterns import waypoints
+from sar_swarm.errand import OUT_OF_THE_SEARCH, Mission
+from sar_swarm.failsafe import Failsafe
+from sar_swarm.navigation import Chart
+from sar_swarm.neighbours import Manners
+from sar_swarm.patterns import fixed_route
+from sar_swarm.pursuit import Mode, PursuitConfig
+from sar_swarm.trajectory import Limits
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +44,13 @@ RETURN_LIMIT_S = 240.0
 WARM_UP_S = 10.0
 COVERAGE_TIME_S = 240.0
 CURVE_STEP_S = 10.0
+LOWEST_M = 5.0
+NEAREST_M = 2.0
+"""Plans keep 4 m from obstacles; the safety layer steers away once a drone is about to come nearer than this."""
+RETURN_LAYER_M = 6.0
+"""Neighbours fly home this much above each other, which is more than the safety layer keeps."""
+LANDING_MPS = 3.0
+"""A drone that comes down faster than this is not landing; where it touches the ground is a collision."""
 GROUNDED = (Phase.IDLE, Phase.TAKEOFF, Phase.LAND, Phase.LANDED)
 
 _STATUS_DONE = 4
@@ -66,15 +81,40 @@ class Record:
 def make_plans(episode: Episode) -> list[Plan]:
     """What each drone is told before the mission."""
     s, w = episode.scenario, episode.world
+    routes = [fixed_route(s.pattern, w.area, s.drones, i, s.swath_m, s.overlap) for i in range(s.drones)]
+    x_min, y_min = w.fence.min(axis=0) + FENCE_MARGIN_M
+    x_max, y_max = w.fence.max(axis=0) - FENCE_MARGIN_M
+    chart = Chart(
+        obstacles=w.obstacles,
+        bounds=(x_min, y_min, min(LOWEST_M, episode.altitude_m - 1.0), x_max, y_max, w.ceiling_m - FENCE_MARGIN_M),
+        limits=Limits(s.speed_mps, math.radians(s.turn_rate_dps), s.acceleration_mps2),
+    )
+    pursuit = None
+    by_hand = s.pattern == "boustrophedon_triangulation"
+    if s.pursuit == "on" or by_hand:
+        mode = Mode.TRIANGULATE if by_hand else Mode.CONSTELLATION
+        pursuit = PursuitConfig(mode=mode, patience_s=30.0 if by_hand else 60.0, speed_mps=s.speed_mps, bounds=w.area)
     return [
         Plan(
-            index=i,
+            mission=Mission(
+                index=i,
+                drones=s.drones,
+                pattern=s.pattern,
+                area=w.area,
+                swath_m=s.swath_m,
+                key=(episode.seed, episode.index),
+                routes=tuple(r for r in routes if r is not None),
+                pursuit=pursuit,
+            ),
             home=episode.spawns[i, :3],
-            waypoints=waypoints(s.pattern, w.area, s.drones, i, s.swath_m, s.overlap),
             altitude_m=episode.altitude_m,
-            return_altitude_m=episode.altitude_m + 2.5 * (i % 3),
-            speed_mps=s.speed_mps,
-            obstacles=w.obstacles,
+            return_altitude_m=min(episode.altitude_m + RETURN_LAYER_M * (i % 3), chart.bounds[5] - 1.0),
+            chart=chart,
+            fence=w.fence,
+            manners=Manners(speed=s.speed_mps, clearance=NEAREST_M, ceiling=w.ceiling_m, floor=chart.bounds[2]),
+            key=int(stream("planner", episode.seed, episode.index, i).integers(1 << 62)),
+            turn_rate_rps=math.radians(s.turn_rate_dps),
+            actor=episode.actor,
         )
         for i in range(s.drones)
     ]
@@ -116,6 +156,8 @@ class Flight:
         self.invalid_reason = ""
         self.flown_m = np.zeros(n)
         self.sensing = Sensing(episode) if episode.radio is not None else None
+        self.injector = Injector(episode.faults, n, episode.seed, episode.index)
+        self.failsafes: list[tuple[float, int, Failsafe]] = []
         self.state: FleetState = self.fleet.snapshot()
         if logbook is not None:
             logbook.info(0)
@@ -133,17 +175,29 @@ class Flight:
         if self.invalid_reason:
             return True
         over = self.order is Order.RETURN and self.time_s - self.return_begin_s > RETURN_LIMIT_S
-        return over or all(p.phase is Phase.LANDED for p in self.pilots)
+        return over or all(self._down(i) for i in range(len(self.pilots)))
+
+    @property
+    def search_over(self) -> bool:
+        return math.isfinite(self.search_end_s)
+
+    def _down(self, index: int) -> bool:
+        """Landed, or lying where it fell."""
+        pilot = self.pilots[index]
+        crippled = pilot.vigil.state is Failsafe.CONTROLLED_DESCENT
+        lies = crippled and bool(self.state.landed[index] or np.linalg.norm(self.state.velocity[index]) < 0.1)
+        return pilot.phase is Phase.LANDED or lies
 
     def advance(self) -> None:
         """One tick: move, judge, talk, decide, record."""
         first = self.fleet.step
         self.tick += 1
         steps = step_of_tick(self.tick) - first
+        self.injector.apply(self.time_s - self.search_begin_s, self.fleet, self.link)
         track = self.fleet.tick(steps)
         times = np.arange(first, first + steps + 1, dtype=np.float64) * 0.004
         self.time_s = float(times[-1])
-        grounded = np.array([p.phase in GROUNDED for p in self.pilots])
+        grounded = np.array([p.phase in GROUNDED for p in self.pilots]) & (self.state.velocity[:, 2] > -LANDING_MPS)
         try:
             events = self.referee.observe(times, track, grounded)
         except RunError:
@@ -156,20 +210,30 @@ class Flight:
         claims = self._sense()
         self._direct()
         self._decide()
+        if self.order is Order.TAKE_OFF and all(p.phase is Phase.LANDED for p in self.pilots):
+            self.invalid_reason = "never_searched"
         self._log(events, claims)
 
     def _sense(self) -> list[Claim]:
         """Radio and link: what every drone hears, what reaches the others, what they make of it."""
         state, sensing = self.state, self.sensing
+        status = np.array([(p.vigil.state, p.errand.leg) for p in self.pilots], dtype=np.float64)
         if sensing is None:
-            self.link.exchange(self.time_s, state.est_position, state.est_velocity)
+            self.link.exchange(self.time_s, state.est_position, state.est_velocity, status)
             return []
         heard = sensing.hear(stamp_ns(self.tick), self.tick, state)
-        self.link.exchange(self.time_s, state.est_position, state.est_velocity, heard.observations)
+        self.link.exchange(self.time_s, state.est_position, state.est_velocity, status, heard.observations)
         return sensing.think(self.tick, self.time_s, self.link.inbox)
+
+    def _heard_age(self) -> list[float]:
+        """Seconds since each drone heard anything, from the start on; NaN where there is nobody to hear."""
+        if len(self.plans) == 1:
+            return [math.nan]
+        return [self.time_s - (0.0 if math.isnan(at) else at) for at in self.link.heard_s.tolist()]
 
     def _senses(self) -> list[Sense]:
         state = self.state
+        heard_age = self._heard_age()
         return [
             Sense(
                 self.time_s,
@@ -177,7 +241,12 @@ class Flight:
                 state.est_velocity[i],
                 float(state.charge[i]),
                 bool(state.landed[i]),
+                float(state.gps_age_s[i]),
+                bool(state.motors_ok[i]),
+                float(state.tilt_rad[i]),
+                heard_age[i],
                 self.link.others(i),
+                self.sensing.hypotheses(i) if self.sensing is not None else (),
             )
             for i in range(len(self.plans))
         ]
@@ -188,11 +257,14 @@ class Flight:
             step(plan, pilot, sense, self.order)
             for plan, pilot, sense in zip(self.plans, self.pilots, self._senses(), strict=True)
         ]
+        for i, (before, (after, _)) in enumerate(zip(self.pilots, outcomes, strict=True)):
+            if after.vigil.state is not before.vigil.state:
+                self.failsafes.append((self.time_s, i, after.vigil.state))
         self.pilots = [pilot for pilot, _ in outcomes]
         self.commands = [command for _, command in outcomes]
         for i, command in enumerate(self.commands):
             self.fleet.armed[i] = command.armed
-            self.fleet.command(i, command.position, command.velocity, _UNSET, command.yaw)
+            self.fleet.command(i, command.position, command.velocity, command.acceleration, command.yaw)
 
     def _direct(self) -> None:
         """The operator's part: orders follow from what the drones report."""
@@ -205,7 +277,7 @@ class Flight:
             elif self.time_s > TAKEOFF_LIMIT_S:
                 self.invalid_reason = "takeoff_timeout"
         elif self.order is Order.SEARCH:
-            flown = all(p.phase is Phase.HOLD for p in self.pilots)
+            flown = all(p.finished or p.vigil.state in OUT_OF_THE_SEARCH for p in self.pilots)
             if flown or self.search_time_s >= self.episode.scenario.duration_s:
                 self.order = Order.RETURN
                 self.search_end_s = self.return_begin_s = self.time_s
@@ -223,8 +295,8 @@ class Flight:
         for event in events:
             book.event(stamp, event)
         if self.tick % 10 == 0:
-            phases = [p.phase for p in self.pilots]
-            book.uav_status(stamp, phases, self.commands, self.state.charge, self.link.take_delivery())
+            delivery, age = self.link.take_delivery(), self.link.oldest_news_s(self.time_s)
+            book.uav_status(stamp, self.pilots, self.commands, self.state.charge, delivery, age)
 
     def report(self, phase: int | None = None) -> None:
         """Once a second: how far the episode is; from here on all that was logged survives this process."""
@@ -276,6 +348,7 @@ class Flight:
             "seed": e.seed,
             "episode": e.index,
             "config_sha256": e.config_sha256,
+            "scenario": e.plain_scenario(),
             "num_drones": s.drones,
             "area_w": x_max - x_min,
             "area_h": y_max - y_min,
@@ -297,6 +370,10 @@ class Flight:
             "min_separation_m": _round(summary.min_separation_m),
             "min_clearance_m": _round(summary.min_clearance_m),
             "events": [_plain(event) for event in summary.events],
+            "failsafes": [
+                {"time_s": _round(time_s), "drone": i + 1, "state": state.name.lower()}
+                for time_s, i, state in self.failsafes
+            ],
             "landed": sum(p.phase is Phase.LANDED for p in self.pilots),
             "path_m": _round(float(self.flown_m.sum())),
             **self._findings(),
@@ -312,6 +389,7 @@ class Flight:
                     "hdg": _round(float(heading[i])),
                     "batt": _round(100.0 * self.state.charge[i]),
                     "det": 0,
+                    "failsafe": self.pilots[i].vigil.state.name.lower(),
                     "path_m": _round(self.flown_m[i]),
                 }
                 for i in range(s.drones)
@@ -374,9 +452,6 @@ class Flight:
     def _kind(self, address: int) -> str:
         assert self.sensing is not None
         return next((d.kind.name.lower() for d in self.sensing.devices if d.address == address), "unknown")
-
-
-_UNSET = np.full(3, np.nan)
 
 
 def _round(value: float | None) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sar_core.geometry import box
 from sar_eval.config import Episode
@@ -13,9 +14,15 @@ from sar_sim.coverage import Coverage, CoverageConfig
 from sar_sim.fleet import Fleet, add_path, stamp_ns
 from sar_sim.link import Link
 from sar_sim.referee import Referee, RefereeConfig
-from sar_swarm.controller import Plan
 from sar_swarm.fusion import COLUMNS, keyframes
-from sar_swarm.guidance import guide
+from sar_swarm.navigation import Chart, pursue
+from sar_swarm.neighbours import Manners
+from sar_swarm.patterns import REACTIVE, Place, next_waypoint, remember, start_walk
+from sar_swarm.policy import OBSERVATIONS, forward
+from sar_swarm.safety import FRESH, protect
+from sar_swarm.trajectory import Limits
+
+Floats = NDArray[np.float64]
 
 
 def compile_kernels(episode: Episode) -> float:
@@ -34,13 +41,28 @@ def compile_kernels(episode: Episode) -> float:
     Referee(config, 2).observe(times, track, np.array([True, True]))
     Coverage(CoverageConfig((0.0, 0.0, 20.0, 20.0)), 2).observe(times, track)
     link = Link(2, 0, 0, 0.0, 0.0, 0.0)
-    link.exchange(0.0, np.zeros((2, 3)), np.zeros((2, 3)))
-    manners = Plan(0, np.zeros(3), np.zeros((1, 2)), 30.0, 30.0, 8.0, episode.world.obstacles).manners
-    here, leg = np.zeros(3), (0.0, 0.0, 50.0, 0.0)
-    guide(here, here, leg, 3.0, link.others(0), 0.0, box(10, 0, 0, 2, 2, 2)[None, :], manners, 0.0)
+    link.exchange(0.0, np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 2)))
+    _compile_flying(episode, link.others(0))
     if episode.radio is not None:
         _compile_sensing(episode)
     return time.perf_counter() - began
+
+
+def _compile_flying(episode: Episode, others: Floats) -> None:
+    """Plan round a wall with a neighbour standing behind it, keep clear of both, and ask the reactive patterns."""
+    here = np.array([0.0, 0.0, 30.0])
+    wall = box(10.0, 0.0, 30.0, 2.0, 40.0, 20.0)[None, :]
+    chart = Chart(wall, (-60.0, -60.0, 5.0, 60.0, 60.0, 60.0), Limits())
+    others = others.copy()
+    others[1] = [25.0, 3.0, 30.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    way, _ = pursue(chart, None, (30.0, 0.0, 30.0), 3.0, here, here * 0.0, others, 0.0, 1)
+    pursue(chart, way, (30.0, 0.0, 30.0), 3.0, here, here * 0.0, others, 2.0, 1)
+    protect(here, here * 0.0, (8.0, 0.0), 30.0, others, 0.0, wall, episode.world.fence, Manners(), 0, FRESH)
+    if episode.actor is not None:
+        forward(episode.actor, np.zeros(OBSERVATIONS))
+    if episode.scenario.pattern in REACTIVE:
+        place = Place(0, 2, episode.world.area, 28.0, (0.0, 0.0), others[:, :2].copy(), (0, 0))
+        next_waypoint(episode.scenario.pattern, remember(start_walk(2), (0.0, 0.0), place.peers, 28.0), place)
 
 
 def _compile_sensing(episode: Episode) -> None:

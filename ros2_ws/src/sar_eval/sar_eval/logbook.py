@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 from sar_sim.devices import Device
 from sar_sim.fleet import FleetState
 from sar_sim.referee import Event, Kind, Phase
-from sar_swarm.controller import Command
-from sar_swarm.controller import Phase as DronePhase
+from sar_swarm.controller import Command, Pilot
 from sar_swarm.observation import Observation
 
 Floats = NDArray[np.float64]
@@ -152,7 +151,6 @@ class Logbook:
                     "uav": i + 1,
                     "offboard": True,
                     "battery_voltage_v": math.nan,
-                    "link_age_s": math.nan,
                 },
             )
             for i in range(n)
@@ -171,7 +169,7 @@ class Logbook:
         self._stamps: list[int] = []
         self._states: list[FleetState] = []
         self._commands: list[Sequence[Command]] = []
-        self._health: list[tuple[int, list[int], list[bool], Floats, Floats]] = []
+        self._health: list[tuple[int, list[int], list[int], list[bool], Floats, Floats, Floats]] = []
 
     def tick(self, stamp_ns: int, state: FleetState, commands: Sequence[Command]) -> None:
         """Keep one tick until the next flush."""
@@ -224,7 +222,7 @@ class Logbook:
                     "header.stamp": stamps,
                     "position": np.array([c.position for c in commands]),
                     "velocity": np.array([c.velocity for c in commands]),
-                    "acceleration": np.full((len(stamps), 3), np.nan),
+                    "acceleration": np.array([c.acceleration for c in commands]),
                     "yaw": np.array([c.yaw for c in commands]),
                     "yaw_rate": np.full(len(stamps), np.nan),
                 }
@@ -232,22 +230,33 @@ class Logbook:
             self._writer.write_batch(f"/uav_{i + 1}/setpoint", stamps, setpoint)
 
     def uav_status(
-        self, stamp_ns: int, phases: Sequence[DronePhase], commands: Sequence[Command], charge: Floats, delivery: Floats
+        self,
+        stamp_ns: int,
+        pilots: Sequence[Pilot],
+        commands: Sequence[Command],
+        charge: Floats,
+        delivery: Floats,
+        link_age_s: Floats,
     ) -> None:
         """Twice a second: each drone's health, kept until the next flush."""
         armed = [command.armed for command in commands]
-        self._health.append((stamp_ns, [int(phase) for phase in phases], armed, charge, delivery))
+        phases = [int(pilot.phase) for pilot in pilots]
+        failsafes = [int(pilot.vigil.state) for pilot in pilots]
+        self._health.append((stamp_ns, phases, failsafes, armed, charge, delivery, link_age_s))
 
     def _write_health(self) -> None:
-        stamps, phases, armed, charge, delivery = (np.array(column) for column in zip(*self._health, strict=True))
+        columns = (np.array(column) for column in zip(*self._health, strict=True))
+        stamps, phases, failsafes, armed, charge, delivery, age = columns
         for i in range(self._n):
             rows = self._status[i].encode(
                 {
                     "header.stamp": stamps,
                     "phase": phases[:, i],
+                    "failsafe": failsafes[:, i],
                     "armed": armed[:, i],
                     "battery_fraction": charge[:, i],
                     "link_delivery_ratio": delivery[:, i],
+                    "link_age_s": age[:, i],
                 }
             )
             self._writer.write_batch(f"/uav_{i + 1}/status", stamps, rows)

@@ -116,19 +116,28 @@ class Summary:
     false_alarms_per_hour: Rate | None
     false_alarms_by_kind: dict[str, int]
     missions_with_collision: Rate | None
+    collisions_per_mission: Rate | None
+    near_misses_per_mission: Rate | None
+    mean_coverage_240s: float | None
     flight_hours: float
+    collided: tuple[str, ...]
+    """Episode ids of the missions with a collision, as ``sar-eval replay`` takes them."""
+
+
+def _flight_hours(results: list[dict[str, Any]]) -> float:
+    return float(sum(r["flight_time_s"] * r["num_drones"] for r in results)) / 3600.0
 
 
 def summarise(results: list[dict[str, Any]]) -> Summary:
-    """Rates and percentiles over missions.
+    """Rates and percentiles over missions; those flown without radio say nothing of alarms.
 
     A victim never found has an infinite time; localisation errors are those of found victims at their first report.
     """
     valid = [r for r in results if r["valid"]]
     victims = [v for r in valid for v in r["victims"]]
     found = [v for v in victims if v["detected"]]
-    alarms = [a for r in valid for a in r["false_alarm_events"]]
-    hours = sum(r["flight_time_s"] * r["num_drones"] for r in valid) / 3600.0
+    listening = [r for r in valid if r["false_alarms"] is not None]
+    alarms = [a for r in listening for a in r["false_alarm_events"]]
     kinds: dict[str, int] = {}
     for alarm in alarms:
         kinds[alarm["kind"]] = kinds.get(alarm["kind"], 0) + 1
@@ -143,10 +152,14 @@ def summarise(results: list[dict[str, Any]]) -> Summary:
         cep50_m=percentile_of(errors, 0.5, "cep50"),
         cep95_m=percentile_of(errors, 0.95, "cep95"),
         final_cep50_m=percentile_of([v["final_error_m"] for v in found], 0.5, "final cep50"),
-        missions_with_false_alarm=proportion(sum(r["false_alarms"] > 0 for r in valid), len(valid)),
-        false_alarms_per_mission=poisson_rate(len(alarms), len(valid)),
-        false_alarms_per_hour=poisson_rate(len(alarms), hours),
+        missions_with_false_alarm=proportion(sum(r["false_alarms"] > 0 for r in listening), len(listening)),
+        false_alarms_per_mission=poisson_rate(len(alarms), len(listening)),
+        false_alarms_per_hour=poisson_rate(len(alarms), _flight_hours(listening)),
         false_alarms_by_kind=kinds,
         missions_with_collision=proportion(sum(r["collisions"] > 0 for r in valid), len(valid)),
-        flight_hours=hours,
+        collisions_per_mission=poisson_rate(sum(r["collisions"] for r in valid), len(valid)),
+        near_misses_per_mission=poisson_rate(sum(r["near_misses"] for r in valid), len(valid)),
+        mean_coverage_240s=float(np.mean([r["coverage_240s"] for r in valid])) if valid else None,
+        flight_hours=_flight_hours(valid),
+        collided=tuple(r["episode_id"] for r in valid if r["collisions"] > 0),
     )

@@ -25,6 +25,7 @@ from sar_swarm.confidence import Calibration, features
 from sar_swarm.fusion import Estimate, FusionCentre, FusionConfig
 from sar_swarm.gate import GateConfig
 from sar_swarm.observation import GateChange, Listener, ListenerConfig, Observation, RangeLaw
+from sar_swarm.pursuit import Hypothesis
 
 Floats = NDArray[np.float64]
 
@@ -74,6 +75,7 @@ class Sensing:
         self.scorer = ReportScorer(truth)
         self._told: list[dict[int, Report]] = [{} for _ in range(n)]
         self._first: dict[int, Report] = {}
+        self._hypotheses: list[dict[int, Hypothesis]] = [{} for _ in range(n)]
         self.heard = Heard()
 
     def hear(self, stamp_ns: int, tick: int, state: FleetState) -> Heard:
@@ -107,6 +109,9 @@ class Sensing:
             return None
         confidence = float(self._calibration.probability(features(estimate)))
         report = Report(estimate.time_s, drone, estimate.address, estimate.x, estimate.y, confidence, estimate.gdop)
+        self._hypotheses[drone][estimate.track] = Hypothesis(
+            estimate.track, estimate.x, estimate.y, confidence, estimate.std_m
+        )
         before = self._told[drone].get(estimate.track)
         if before is not None:
             moved = math.hypot(report.x - before.x, report.y - before.y)
@@ -115,6 +120,10 @@ class Sensing:
         self._told[drone][estimate.track] = report
         self._first.setdefault(estimate.address, report)
         return Claim(report, estimate)
+
+    def hypotheses(self, drone: int) -> tuple[Hypothesis, ...]:
+        """What one drone believes of every transmitter it could place, as of its last solve."""
+        return tuple(self._hypotheses[drone].values())
 
     def words(self) -> list[tuple[Report, Report]]:
         """The swarm's first and last word on every transmitter: the earliest and latest report of any drone."""

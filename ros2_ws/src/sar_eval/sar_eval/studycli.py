@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from sar_core.errors import InputError
-from sar_eval.console import Json, bar, note, out, say
+from sar_eval.console import PATTERN_HELP, Json, bar, note, out, say
 
 Workers = Annotated[int, typer.Option(help="Processes that fly at the same time.")]
 DEFAULT_WORKERS = os.cpu_count() or 1
@@ -43,17 +43,20 @@ def calibrate(
 
 
 def missions(
-    world: Annotated[str, typer.Option(help="World by name or path.")] = "open_field",
+    world: Annotated[str | None, typer.Option(help="World by name or path.")] = None,
+    pattern: Annotated[str | None, typer.Option(help=PATTERN_HELP)] = None,
+    drones: Annotated[int | None, typer.Option(help="Number of drones, 1 to 64.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Scenario file (YAML); options given here win over it.")] = None,
     count: Annotated[int, typer.Option("--missions", help="How many, each with its own seed and layout.")] = 50,
     first_seed: Annotated[int, typer.Option(help="Seed and episode index of the first mission.")] = 0,
-    sigma: Annotated[float, typer.Option(help="CSI amplitude noise.")] = 0.05,
-    kappa: Annotated[float, typer.Option(help="CSI phase concentration.")] = 8.0,
-    gate: Annotated[str, typer.Option(help="on, or forced_open.")] = "on",
-    attention: Annotated[str, typer.Option(help="How fusion weighs views: none, source or spread.")] = "spread",
-    victims: Annotated[int, typer.Option(help="Victims per mission.")] = 1,
-    decoys: Annotated[int, typer.Option(help="Other transmitters per mission.")] = 3,
-    victim_absent: Annotated[bool, typer.Option(help="Leave the victims out.")] = False,
-    radio: Annotated[str, typer.Option(help="Link budget by name.")] = "default",
+    sigma: Annotated[float | None, typer.Option(help="CSI amplitude noise.")] = None,
+    kappa: Annotated[float | None, typer.Option(help="CSI phase concentration.")] = None,
+    gate: Annotated[str | None, typer.Option(help="on, or forced_open.")] = None,
+    attention: Annotated[str | None, typer.Option(help="How fusion weighs views: none, source or spread.")] = None,
+    victims: Annotated[int | None, typer.Option(help="Victims per mission.")] = None,
+    decoys: Annotated[int | None, typer.Option(help="Other transmitters per mission.")] = None,
+    victim_absent: Annotated[bool | None, typer.Option(help="Leave the victims out.")] = None,
+    radio: Annotated[str | None, typer.Option(help="Link budget by name.")] = None,
     workers: Workers = DEFAULT_WORKERS,
     target: Annotated[Path | None, typer.Option("--out", help="JSONL to write: one result per mission.")] = None,
     as_json: Json = False,
@@ -67,6 +70,8 @@ def missions(
 
     given: dict[str, Any] = {
         "world": world,
+        "pattern": pattern,
+        "drones": drones,
         "sigma": sigma,
         "kappa": kappa,
         "gate": gate,
@@ -76,7 +81,7 @@ def missions(
         "victim_absent": victim_absent,
         "radio": radio,
     }
-    scenario, source = load_scenario(None, given)
+    scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
     specs = plan_missions(scenario, count, first_seed)
     prepare(scenario, specs[0].seed, specs[0].index, source=source)
     if target is not None and target.exists():
@@ -94,7 +99,10 @@ def missions(
     if as_json:
         print(json.dumps(_plain(summary)))
     else:
-        out.print(_table(summary, f"Stage 2 (embedded): {world}, sigma {sigma:g}, kappa {kappa:g}, gate {gate}"))
+        s = scenario
+        swarm = f"{s.world}, {s.pattern.replace('_', ' ')}, {s.drones} drones"
+        noise = f"sigma {s.sigma:g}, kappa {s.kappa:g}, gate {s.gate}"
+        out.print(_table(summary, f"Stage 2 (embedded): {swarm}, {noise}"))
 
 
 def _plain(summary: Any) -> dict[str, Any]:
@@ -116,6 +124,8 @@ def _table(summary: Any, title: str) -> Table:
         "false_alarms_per_mission": ("false alarms per mission", "{:.3f}"),
         "false_alarms_per_hour": ("false alarms per flight hour", "{:.3f}"),
         "missions_with_collision": ("missions with a collision", "{:.1%}"),
+        "collisions_per_mission": ("collisions per mission", "{:.3f}"),
+        "near_misses_per_mission": ("near misses per mission", "{:.3f}"),
     }
     valid = summary.missions - summary.invalid
     table.add_row("missions (invalid), victims", f"{valid} ({summary.invalid}), {summary.victims}", "")
@@ -127,6 +137,8 @@ def _table(summary: Any, title: str) -> Table:
             table.add_row(label, form.format(rate.value), f"{form.format(rate.low)} to {form.format(rate.high)}")
     for kind, number in sorted(summary.false_alarms_by_kind.items()):
         table.add_row(f"false alarms from a {kind.replace('_', ' ')}", str(number), "")
+    for name in summary.collided:
+        table.add_row("collision in", name, "")
     return table
 
 

@@ -1,0 +1,42 @@
+"""Systematic, pursuit, convergence: flown by real vehicles on what the swarm itself found out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sar_eval.config import Scenario, prepare
+from sar_eval.episode import Flight
+from sar_swarm.pursuit import Stage
+
+
+def test_three_drones_take_a_constellation_around_the_victim_and_go_back_to_their_strips() -> None:
+    """Each holds its own place, 120 degrees from the others' as seen from the victim, which none of them knows."""
+    flight = Flight(prepare(Scenario(pursuit="on"), 0, 0), None)
+    assert flight.sensing is not None
+    victim = flight.sensing.victims[0].position_at(0.0)[:2]
+    held: dict[int, float] = {}
+    while flight.search_time_s < 90.0:
+        flight.advance()
+        for i, pilot in enumerate(flight.pilots):
+            station, here = pilot.errand.station, flight.state.position[i, :2]
+            if station is None or station.stage is not Stage.CONVERGENCE:
+                continue
+            if math.dist(here, (station.x, station.y)) < 4.0:
+                held[i] = math.atan2(here[1] - victim[1], here[0] - victim[0])
+    turns = np.sort(list(held.values()))
+    assert len(turns) == 3
+    gaps = np.degrees(np.diff([*turns, turns[0] + 2.0 * math.pi]))
+    assert np.abs(gaps - 120.0).max() < 30.0
+    assert all(pilot.errand.station is None for pilot in flight.pilots)
+    assert flight.sensing.scorer.found[0].final_error_m < 3.0
+    assert flight.referee.summary().collisions == 0
+
+
+def test_without_pursuit_nobody_leaves_the_pattern() -> None:
+    flight = Flight(prepare(Scenario(), 0, 0), None)
+    while flight.search_time_s < 60.0:
+        flight.advance()
+        assert all(pilot.errand.station is None for pilot in flight.pilots)
+    assert flight.sensing is not None and flight.sensing.scorer.found
