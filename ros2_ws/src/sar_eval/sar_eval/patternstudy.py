@@ -131,7 +131,8 @@ def draw_patterns(world: str, patterns: list[str], seed: int, picture: Path) -> 
 
     columns = min(4, len(patterns))
     rows = math.ceil(len(patterns) / columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(3.2 * columns, 3.5 * rows), squeeze=False)
+    size = (3.2 * columns, 3.7 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
     for axis in axes.flat[len(patterns) :]:
         axis.axis("off")
     for axis, pattern in zip(axes.flat, patterns, strict=False):
@@ -152,6 +153,5 @@ def draw_patterns(world: str, patterns: list[str], seed: int, picture: Path) -> 
         axis.set_xticks([])
         axis.set_yticks([])
     figure.suptitle(f"Stage 2 (embedded): {world}, seed {seed}", fontsize=10)
-    figure.tight_layout()
     figure.savefig(picture, dpi=110)
     plt.close(figure)
