@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sar_core.errors import RunError
 from sar_eval.bench import REPEATS, Figure
 from sar_eval.config import Scenario, prepare
 from sar_eval.episode import Flight
@@ -66,11 +67,12 @@ def _fusion(calls: int) -> Figure:
     state = Fleet(episode.vehicle, places, 0, 0, in_air=True).snapshot()
     sensing = Sensing(episode)
     centre = sensing.centres[0]
-    ticks = 60
+    ticks = 200
     for tick in range(1, ticks + 1):
         for seen in sensing.hear(stamp_ns(tick), tick, state).observations:
             centre.add(seen)
-    copy.deepcopy(centre).solve(stamp_ns(ticks) * 1e-9)
+    if not copy.deepcopy(centre).solve(stamp_ns(ticks) * 1e-9):
+        raise RunError("bench: three drones around a transmitter found nothing to fuse")
 
     def once() -> float:
         waiting = [copy.deepcopy(centre) for _ in range(calls)]
