@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sar_core.errors import InputError
 from sar_core.frames import yaw_of
-from sar_core.geometry import box, cylinder, no_obstacles
+from sar_core.geometry import box, no_obstacles
 from sar_sim.airframe import Vehicle, load_vehicle
 from sar_sim.faults import SIZES, Fault, FaultKind, Injector
 from sar_sim.fleet import Fleet, FleetState, step_of_tick
@@ -331,24 +331,3 @@ def test_a_size_left_out_is_the_usual_one() -> None:
         size = Fault(kind, 0, 1.0).size
         assert size == (SIZES[kind].usual if kind in SIZES else None)
     assert Fault("gps_loss", 0, 1.0).kind is K.GPS_LOSS  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("speed", [1.5, 6.0])
-def test_flying_into_a_trunk_is_a_collision_however_it_is_touched(x500: Vehicle, seed: int, speed: float) -> None:
-    """The simulator puts the hull back onto the surface, so the contact has no depth to speak of."""
-    trunk = cylinder(20.0, 0.3, 15.0, 1.5, 30.0)[None, :]
-    fleet = Fleet(x500, np.array([[0.0, 0.0, 10.0, 0.0]]), seed, 0, obstacles=trunk, in_air=True)
-    frame = x500.airframe
-    fence = 100.0 * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
-    referee = Referee(RefereeConfig(frame.hull_radius, frame.gear_height, fence, 120.0, trunk), 1)
-    free = np.full(3, np.nan)
-    for k in range(round(20 * 30.0 / speed)):
-        fleet.command(0, np.array([0.05 * k * speed, 0.0, 10.0]), np.array([speed, 0.0, 0.0]), free, 0.0)
-        first = fleet.step
-        track = fleet.tick(step_of_tick(k + 1) - first)
-        times = np.arange(first, fleet.step + 1, dtype=np.float64) * 0.004
-        referee.observe(times, track, np.array([False]))
-    summary = referee.summary()
-    touched = summary.min_clearance_m is not None and summary.min_clearance_m < 1e-6
-    assert touched and summary.collisions_by_kind["drone_obstacle"] >= 1

@@ -505,3 +505,14 @@ class TestAgainstEveryMillisecond:
         assert Counter(e.kind for e in told if e.phase is Phase.END) == Counter(e.kind for e in summary.events)
         for e in summary.events:
             assert e.begin_s <= e.min_time_s <= e.end_s
+
+
+@pytest.mark.parametrize(("gap_m", "contacts"), [(1e-12, 1), (0.0, 1), (-1e-12, 1), (1e-3, 0)])
+@pytest.mark.parametrize("body", [box(10.0, 0.0, 30.0, 2.0, 4.0, 10.0), cylinder(10.0, 0.0, 30.0, 1.0, 10.0)])
+def test_a_hull_put_back_onto_the_surface_has_touched_it(body: Floats, gap_m: float, contacts: int) -> None:
+    """The simulator lets nothing reach into an obstacle, so a contact has no depth but that of rounding."""
+    there = 9.0 - HULL - gap_m
+    _, summary = watch(
+        with_obstacles(body), *solo((0.0, 0.0, 0.0, 30.0), (1.0, there, 0.0, 30.0), (2.0, 0.0, 0.0, 30.0))
+    )
+    assert summary.collisions_by_kind["drone_obstacle"] == contacts
