@@ -18,6 +18,12 @@ def test_with_the_layer_all_arrive_in_time_and_apart(kind: str) -> None:
     assert min(r.min_separation_m for r in results) > 1.5
 
 
+def test_two_that_turn_towards_each_other_keep_apart() -> None:
+    """These four collided when each drone judged the miss by its own present velocity."""
+    results = [fly_encounter("turning", seed) for seed in (10_027, 10_056, 10_166, 10_257)]
+    assert [r.seed for r in results if r.collisions or not r.in_time] == []
+
+
 def test_without_the_layer_they_collide() -> None:
     rows = summarise(study(["head_on", "four_way"], SEEDS, False))
     assert all(row.with_collision >= 6 for row in rows)

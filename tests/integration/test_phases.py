@@ -40,3 +40,20 @@ def test_without_pursuit_nobody_leaves_the_pattern() -> None:
         flight.advance()
         assert all(pilot.errand.station is None for pilot in flight.pilots)
     assert flight.sensing is not None and flight.sensing.scorer.found
+
+
+def test_by_hand_one_drone_takes_three_bearings_one_after_another() -> None:
+    """The heuristic baseline: whoever is near leaves its sweep and looks at the hypothesis from three sides, alone."""
+    flight = Flight(prepare(Scenario(world="open_field", pattern="boustrophedon_triangulation"), 3, 3), None)
+    seen: dict[int, set[tuple[float, float]]] = {}
+    while flight.search_time_s < 60.0 and not any(len(places) == 3 for places in seen.values()):
+        flight.advance()
+        busy = [pilot.errand.station for pilot in flight.pilots]
+        assert sum(station is not None for station in busy) <= 1
+        for i, station in enumerate(busy):
+            if station is not None and math.dist(flight.state.position[i, :2], (station.x, station.y)) < 4.0:
+                seen.setdefault(i, set()).add((round(station.x), round(station.y)))
+    (places,) = (np.array(sorted(places)) for places in seen.values())
+    bearings = np.sort(np.arctan2(*(places - places.mean(axis=0)).T[::-1]))
+    gaps = np.degrees(np.diff([*bearings, bearings[0] + 2.0 * math.pi]))
+    assert len(places) == 3 and np.abs(gaps - 120.0).max() < 30.0

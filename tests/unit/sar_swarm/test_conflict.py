@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sar_core.geometry import no_obstacles
-from sar_swarm.conflict import PASSING_M, way_out
+from sar_swarm.conflict import LIMIT, PASSING_M, limits, passing_side, way_out
 from sar_swarm.neighbours import Manners
-from sar_swarm.safety import CLEAR, FRESH, PREDICTED, protect
+from sar_swarm.safety import CLEAR, FRESH, PREDICTED, Memory, protect
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +37,11 @@ def answer(pos: Floats, vel: Floats, wanted: tuple[float, float], others: Floats
     return result[0], result[1], result[2], result[4]
 
 
+def out_of(p: tuple[float, float], w: tuple[float, float]) -> tuple[float, float, float, float]:
+    """The way out on the side the two would take."""
+    return way_out(*p, *w, RADIUS, HORIZON, passing_side(*p, *w, RADIUS))
+
+
 def least_gap(p: tuple[float, float], w: tuple[float, float]) -> float:
     times = np.linspace(0.0, HORIZON, 2001)
     return float(np.hypot(p[0] - w[0] * times, p[1] - w[1] * times).min())
@@ -46,7 +51,7 @@ def least_gap(p: tuple[float, float], w: tuple[float, float]) -> float:
 def test_the_way_out_is_out_and_no_further(p: tuple[float, float], w: tuple[float, float]) -> None:
     """Beyond the way out the pass is clear for the horizon; a conflict has one, and a clear pass needs none."""
     assume(math.hypot(*p) > RADIUS + 0.1)
-    nx, ny, change = way_out(*p, *w, RADIUS, HORIZON)
+    nx, ny, change, _ = out_of(p, w)
     assert math.hypot(nx, ny) == pytest.approx(1.0, abs=1e-6)
     gap = least_gap(p, w)
     if gap < RADIUS - 0.1:
@@ -58,23 +63,62 @@ def test_the_way_out_is_out_and_no_further(p: tuple[float, float], w: tuple[floa
 
 @given(plane, paces)
 def test_both_sides_find_the_same_way_out(p: tuple[float, float], w: tuple[float, float]) -> None:
-    mine = way_out(*p, *w, RADIUS, HORIZON)
-    theirs = way_out(-p[0], -p[1], -w[0], -w[1], RADIUS, HORIZON)
+    mine = out_of(p, w)
+    theirs = out_of((-p[0], -p[1]), (-w[0], -w[1]))
     assume(math.hypot(*p) > 1e-3)
-    assert mine[2] == pytest.approx(theirs[2], abs=1e-6)
+    assert mine[2:] == pytest.approx(theirs[2:], abs=1e-6)
     assert mine[:2] == pytest.approx((-theirs[0], -theirs[1]), abs=1e-6)
 
 
 @pytest.mark.parametrize("aside", [-0.6 * PASSING_M, 0.0, 3.0], ids=["a little wrong", "dead ahead", "right already"])
 def test_near_head_on_the_way_out_is_to_the_right(aside: float) -> None:
     """The other stands to the left by ``aside``: passing right keeps it on the left."""
-    _, ny, change = way_out(20.0, aside, 16.0, 0.0, RADIUS, HORIZON)
+    _, ny, change, _ = out_of((20.0, aside), (16.0, 0.0))
     assert change > 0.0 and ny < 0.0
 
 
 def test_clearly_on_the_other_side_stays_there() -> None:
-    _, ny, _ = way_out(20.0, -3.0, 16.0, 0.0, RADIUS, HORIZON)
+    _, ny, _, _ = out_of((20.0, -3.0), (16.0, 0.0))
     assert ny > 0.0
+
+
+@pytest.mark.parametrize("closing", [2.6, 5.0, 8.0, 16.0])
+def test_nobody_gets_out_of_the_radius_through_the_other(closing: float) -> None:
+    """At 5 m and 16 m/s the nearest place outside the radius, a second from now, is behind the other drone."""
+    nx, ny, change, side = out_of((5.0, 0.0), (closing, 0.5))
+    assert (nx, ny, side) == (-1.0, 0.0, 0.0)
+    assert change > closing
+
+
+def test_two_that_turn_agree_on_the_side_by_what_both_know() -> None:
+    """By its own present velocity and the other's of a tenth ago, each would see the miss on the other side."""
+    place = (np.array([0.0, 0.0, 30.0]), np.array([12.0, 0.0, 30.0]))
+    then = (np.array([4.0, 0.6, 0.0]), np.array([-4.0, 0.0, 0.0]))
+    now = (np.array([4.0, 1.6, 0.0]), np.array([-4.0, 1.0, 0.0]))
+    naive, agreed = [], []
+    for i, j in ((0, 1), (1, 0)):
+        others = np.full((2, 9), np.nan)
+        others[j] = [*(place[j] - 0.1 * then[j]), *then[j], 0.9, 0.0, 0.0]
+        past = FRESH.past.copy()
+        for sides in (naive, agreed):
+            lines = np.empty((2, LIMIT))
+            assert limits(place[i], now[i], others, 1.0, Manners(), past, lines) == 1
+            sides.append(lines[0, 9])
+            past[3] = [0.9, *(place[i] - 0.1 * then[i])[:2], *then[i][:2]]
+    assert naive[0] != naive[1]
+    assert agreed[0] == agreed[1] != 0.0
+
+
+def test_the_layer_remembers_its_own_flight_newest_first() -> None:
+    memory = FRESH
+    for tick in range(30):
+        pos, vel = np.array([float(tick), 2.0, 30.0]), np.array([8.0, -1.0, 0.0])
+        result = protect(
+            pos, vel, (8.0, 0.0), 30.0, heard(), 0.05 * tick, no_obstacles(), NO_FENCE, Manners(), 0, memory
+        )
+        memory = Memory(*result[3])
+    assert memory.past[:2].tolist() == [[0.05 * 29, 29.0, 2.0, 8.0, -1.0], [0.05 * 28, 28.0, 2.0, 8.0, -1.0]]
+    assert np.isnan(FRESH.past).all()
 
 
 @pytest.mark.parametrize("heading", [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])

@@ -174,7 +174,7 @@ triples = st.tuples(numbers, numbers, numbers).map(np.array)
 def test_nonsense_of_ones_own_fails_closed(
     pos: Floats, vel: Floats, wanted: tuple[float, float], altitude: float, now: float
 ) -> None:
-    memory = Memory(1.0, 33.0, math.inf)
+    memory = Memory(1.0, 33.0, math.inf, FRESH.past)
     nobody = np.full((1, 9), np.nan)
     vx, vy, z, _, band, state = protect(
         pos, vel, wanted, altitude, nobody, now, no_obstacles(), SQUARE, MANNERS, 0, memory

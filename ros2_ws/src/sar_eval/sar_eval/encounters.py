@@ -1,7 +1,9 @@
 """Encounters at full speed, flown by real vehicles on estimates and a lossy link: does the safety layer hold?
 
-Every kind is drawn so that, with perfect estimates and nobody giving way, the centres would pass within a metre of each
-other. A drone's free time is the same flight with the same noise and the layer on, with nobody near.
+The first five kinds are drawn so that, with perfect estimates and nobody giving way, the centres would pass within a
+metre of each other. In the last, ``turning``, two drones come to places 8 to 20 m apart at the same time and turn there
+towards each other, as patterns that choose their next waypoint underway may do. A drone's free time is the same flight
+with the same noise and the layer on, with nobody near.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from sar_swarm.trajectory import Limits
 
 Floats = NDArray[np.float64]
 
-KINDS = ("head_on", "crossing", "overtaking", "four_way", "merging")
+KINDS = ("head_on", "crossing", "overtaking", "four_way", "merging", "turning")
 SPEED_MPS = 8.0
 SLOW_MPS = 4.0
 ALTITUDE_M = 30.0
@@ -39,6 +41,7 @@ WIND_MPS = 2.0
 LOSS, LATENCY_S = 0.20, 0.10
 BOUNDS = (-5000.0, -5000.0, 5.0, 5000.0, 5000.0, 100.0)
 APPROACH_M = 60.0
+TURN_APART_M = (8.0, 20.0)
 ACCEPT_M = 3.0
 ALLOWED = 1.5
 WARM_UP_S = 5.0
@@ -93,6 +96,8 @@ def draw_courses(kind: str, seed: int) -> list[Course]:
     if kind not in KINDS:
         raise InputError(f"encounter {kind!r} is not known; allowed: {', '.join(KINDS)}")
     rng = stream(f"encounter {kind}", seed)
+    if kind == "turning":
+        return _draw_turning(rng)
     north = rng.uniform(-math.pi, math.pi)
     if kind == "head_on":
         bearings = [0.0, math.pi + rng.uniform(-0.15, 0.15)]
@@ -119,6 +124,23 @@ def draw_courses(kind: str, seed: int) -> list[Course]:
         else:
             corners = np.array([start, goal])
         courses.append(Course(corners, SLOW_MPS if slow else SPEED_MPS))
+    return courses
+
+
+def _draw_turning(rng: np.random.Generator) -> list[Course]:
+    """Two ways with one corner each, every goal beyond the other's corner."""
+    north = rng.uniform(-math.pi, math.pi)
+    along = np.array([math.cos(north), math.sin(north)])
+    apart = rng.uniform(*TURN_APART_M)
+    courses = []
+    for sign in (-1.0, 1.0):
+        corner = 0.5 * sign * apart * along
+        bearing = north + (math.pi if sign < 0.0 else 0.0) + rng.uniform(-0.5, 0.5) * math.pi
+        come = APPROACH_M + rng.uniform(-3.0, 3.0)
+        start = corner + come * np.array([math.cos(bearing), math.sin(bearing)])
+        turn = north + (0.0 if sign < 0.0 else math.pi) + rng.uniform(-0.15, 0.15)
+        goal = corner + (APPROACH_M + apart) * np.array([math.cos(turn), math.sin(turn)])
+        courses.append(Course(np.array([start, corner, goal]), SPEED_MPS))
     return courses
 
 
@@ -209,7 +231,8 @@ def _fly(courses: list[Course], seed: int, layer: bool, alone: bool) -> _Flight:
         time_s = float(times[-1])
         referee.observe(times, track, grounded)
         for k, course in enumerate(courses):
-            if math.isinf(arrived[k]) and math.dist(track[-1, k, :2], course.corners[-1]) < ACCEPT_M:
+            last = drones[k].leg == len(course.corners) - 2
+            if last and math.isinf(arrived[k]) and math.dist(track[-1, k, :2], course.corners[-1]) < ACCEPT_M:
                 arrived[k] = time_s
     referee.finish(time_s)
     summary = referee.summary()

@@ -51,6 +51,8 @@ RETURN_LAYER_M = 6.0
 """Neighbours fly home this much above each other, which is more than the safety layer keeps."""
 LANDING_MPS = 3.0
 """A drone that comes down faster than this is not landing; where it touches the ground is a collision."""
+PATIENCE_S = 60.0
+"""How long a hypothesis may wait for its drones: long enough to come from the other end of the area."""
 GROUNDED = (Phase.IDLE, Phase.TAKEOFF, Phase.LAND, Phase.LANDED)
 
 _STATUS_DONE = 4
@@ -93,7 +95,7 @@ def make_plans(episode: Episode) -> list[Plan]:
     by_hand = s.pattern == "boustrophedon_triangulation"
     if s.pursuit == "on" or by_hand:
         mode = Mode.TRIANGULATE if by_hand else Mode.CONSTELLATION
-        pursuit = PursuitConfig(mode=mode, patience_s=30.0 if by_hand else 60.0, speed_mps=s.speed_mps, bounds=w.area)
+        pursuit = PursuitConfig(mode=mode, patience_s=PATIENCE_S, speed_mps=s.speed_mps, bounds=w.area)
     return [
         Plan(
             mission=Mission(

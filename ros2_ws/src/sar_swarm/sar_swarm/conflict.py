@@ -37,42 +37,94 @@ STALE_MPS = 0.5
 STUCK, GAIN_MPS, DETOURS, LAG_S = 0.4, 0.5, 24, 0.3
 """The share of wanted progress that may be lost before a drone looks for a way behind or round the others, by how much
 that must be better, how many directions it looks in, and how long a command takes to act."""
+PAST_GAP_S = 0.03
+"""How near to another's stamp a state of our own must be to belong to it: half a tick."""
+FROM_BEHIND = -0.5
+"""A drone that faces away from us by more than this keeps its course, and may be overtaken on either side."""
 VIOLATION_COST = 10.0
 SPOKES = 24
 TRIES = 10
 
-LIMIT = 9
-"""Columns of a limit: normal 2, bound; the neighbour: position from us 2, velocity 2, radius; the limit's urgency."""
+LIMIT = 10
+"""Columns of a limit: normal 2, bound; the neighbour: position from us 2, velocity 2, radius; the limit's urgency; the
+side agreed on for passing (1: it stays on our right, -1: on our left, 0: none)."""
+
+
+@inlined
+def _leg(px: float, py: float, radius: float, side: float) -> tuple[float, float]:
+    """Unit normal, outwards, of the cone of collision's leg on one side (1 left, -1 right); p lies outside."""
+    p2 = px * px + py * py
+    leg = side * math.sqrt(p2 - radius * radius)
+    return -(px * radius + py * leg) / p2, (px * leg - py * radius) / p2
 
 
 @compiled
-def way_out(px: float, py: float, wx: float, wy: float, radius: float, horizon_s: float) -> tuple[float, float, float]:
-    """How the relative velocity must change to pass outside the radius: unit normal and how far (negative: free).
+def passing_side(px: float, py: float, wx: float, wy: float, radius: float) -> float:
+    """On which side two drones pass: 1 with the other on our right, -1 with it on our left.
 
-    p is where the other is from us, w our velocity relative to it. The velocities that lead to the disc within the
-    horizon form a truncated cone; the way out is across its nearest side, and across the right one when the two would
-    pass within PASSING_M. The other drone sees -p and -w, hence the same side and the opposite normal.
+    The right-hand rule (-1) holds when they would pass within PASSING_M, otherwise their course does. p is where the
+    other is from us, w our velocity relative to it; the other sees -p and -w, hence the same side.
+    """
+    p = math.sqrt(px * px + py * py)
+    side = px * wy - py * wx
+    if side <= 0.0 or p <= radius:
+        return -1.0
+    nx, ny = _leg(px, py, radius, 1.0)
+    if wx * nx + wy * ny > 0.0:
+        return 1.0
+    return 1.0 if side > PASSING_M * min(p / radius - 1.0, 1.0) * math.sqrt(wx * wx + wy * wy) else -1.0
+
+
+@compiled
+def way_out(
+    px: float, py: float, wx: float, wy: float, radius: float, horizon_s: float, side: float
+) -> tuple[float, float, float, float]:
+    """How the relative velocity must change to pass outside the radius: unit normal, how far (negative: free), side.
+
+    The velocities that lead to the disc within the horizon form a truncated cone; the way out is across its blunt end
+    (then no side is taken), or across the leg of the given side. Two inside the radius that close in so fast that the
+    nearest way out would be through each other part straight away.
     """
     p2 = px * px + py * py
-    horizon = horizon_s if p2 > radius * radius else RELAX_S
+    inside = p2 <= radius * radius
+    horizon = RELAX_S if inside else horizon_s
+    if inside and (wx * px + wy * py > 0.5 * p2 / horizon or p2 < 1e-12):
+        p = math.sqrt(p2)
+        nx, ny = (-px / p, -py / p) if p > 1e-6 else (1.0, 0.0)
+        return nx, ny, (radius - p) / horizon - wx * nx - wy * ny, 0.0
     cx, cy = wx - px / horizon, wy - py / horizon
     c2 = cx * cx + cy * cy
-    c = math.sqrt(c2)
     along = cx * px + cy * py
-    if p2 <= radius * radius or (along < 0.0 and along * along > radius * radius * c2):
-        if c < 1e-6:
-            p = math.sqrt(p2)
-            return (-px / p, -py / p, radius / horizon) if p > 1e-6 else (1.0, 0.0, radius / horizon)
-        return cx / c, cy / c, radius / horizon - c
-    leg = math.sqrt(p2 - radius * radius)
-    side = px * cy - py * cx
-    if side > 0.0:
-        nx, ny = -(px * radius + py * leg) / p2, (px * leg - py * radius) / p2
-        change = -(wx * nx + wy * ny)
-        if change < 0.0 or side > PASSING_M * min(math.sqrt(p2) / radius - 1.0, 1.0) * c:
-            return nx, ny, change
-    nx, ny = (py * leg - px * radius) / p2, -(px * leg + py * radius) / p2
-    return nx, ny, -(wx * nx + wy * ny)
+    if inside or (along < 0.0 and along * along > radius * radius * c2):
+        c = math.sqrt(c2)
+        return cx / c, cy / c, radius / horizon - c, 0.0
+    nx, ny = _leg(px, py, radius, side)
+    return nx, ny, -(wx * nx + wy * ny), side
+
+
+@inlined
+def _at(past: Floats, stamp_s: float) -> int:
+    """The row of our past nearest to a stamp, -1 where it does not reach back so far."""
+    best, row = PAST_GAP_S, -1
+    for k in range(past.shape[0]):
+        gap = abs(past[k, 0] - stamp_s)
+        if gap < best:
+            best, row = gap, k
+    return row
+
+
+@inlined
+def _agreed_side(past: Floats, other: Floats, px: float, py: float, wx: float, wy: float, radius: float) -> float:
+    """The passing side by what both know: the states both had when the other last told us its own.
+
+    We know our present velocity and the other only its own; while both turn, each would see another miss, and dodge to
+    the same side for ever.
+    """
+    k = _at(past, other[6])
+    if k >= 0:
+        px, py = other[0] - past[k, 1], other[1] - past[k, 2]
+        wx, wy = past[k, 3] - other[3], past[k, 4] - other[4]
+    return passing_side(px, py, wx, wy, radius)
 
 
 @inlined
@@ -88,10 +140,13 @@ def is_steering(code: float) -> bool:
 
 
 @compiled
-def limits(pos: Floats, vel: Floats, others: Floats, time_s: float, manners: Manners, lines: Floats) -> int:
+def limits(
+    pos: Floats, vel: Floats, others: Floats, time_s: float, manners: Manners, past: Floats, lines: Floats
+) -> int:
     """Half planes n . v >= b that every velocity should obey, one per neighbour that matters; returns how many.
 
-    lines [K, LIMIT] receives them. Neighbours at another height shrink to what their sphere leaves at this one.
+    past [H, 5]: our own stamps, level positions and velocities of late; lines [K, LIMIT] takes the limits. Neighbours
+    at another height shrink to what their sphere leaves at this one.
     """
     count = 0
     for k in range(others.shape[0]):
@@ -114,15 +169,18 @@ def limits(pos: Floats, vel: Floats, others: Floats, time_s: float, manners: Man
             continue
         radius = math.sqrt(radius * radius - apart * apart)
         horizon = min(manners.foresight, PATIENCE_S + math.sqrt(fast) / PATIENCE_MPS2)
-        nx, ny, change = way_out(px, py, wx, wy, radius, horizon)
+        side = _agreed_side(past, others[k], px, py, wx, wy, radius)
+        nx, ny, change, side = way_out(px, py, wx, wy, radius, horizon, side)
         alone = known == SILENT or (others.shape[1] > 7 and not is_steering(others[k, 7]))
-        bow = _facing(vel[0], vel[1], px, py) - _facing(ux, uy, -px, -py)
+        coming = _facing(ux, uy, -px, -py)
+        bow = _facing(vel[0], vel[1], px, py) - coming
         share = SHARE + YIELD * bow if change > 0.0 else 0.5 - YIELD * bow
         lines[count, 0], lines[count, 1] = nx, ny
         lines[count, 2] = vel[0] * nx + vel[1] * ny + (1.0 if alone and change > 0.0 else share) * change
         lines[count, 3], lines[count, 4] = px, py
         lines[count, 5], lines[count, 6], lines[count, 7] = ux, uy, radius
         lines[count, 8] = manners.foresight / (left + 0.5)
+        lines[count, 9] = 0.0 if alone or coming < FROM_BEHIND else side
         count += 1
     return count
 
@@ -210,7 +268,8 @@ def _closest(px: float, py: float, wx: float, wy: float, within_s: float) -> tup
 def _passes(lines: Floats, count: int, vx: float, vy: float, old: tuple[float, float], horizon_s: float) -> bool:
     """Whether nobody comes nearer than its radius if we change to v as fast as we can and the others fly straight on.
 
-    A change at constant acceleration covers the same ground as the old velocity for half its time, then the new one.
+    Nobody who makes room is passed on another side than the agreed one: it may be on its way there itself. A change at
+    constant acceleration covers the same ground as the old velocity for half its time, then the new one.
     """
     lag = LAG_S + math.sqrt((vx - old[0]) ** 2 + (vy - old[1]) ** 2) / (2.0 * BRAKING_MPS2)
     for k in range(count):
@@ -220,7 +279,10 @@ def _passes(lines: Floats, count: int, vx: float, vy: float, old: tuple[float, f
         if mx * mx + my * my < allowed:
             return False
         px, py = px - lag * (old[0] - ux), py - lag * (old[1] - uy)
-        mx, my = _closest(px, py, vx - ux, vy - uy, horizon_s)
+        wx, wy = vx - ux, vy - uy
+        if px * wx + py * wy > 0.0 and lines[k, 9] * (px * wy - py * wx) < 0.0:
+            return False
+        mx, my = _closest(px, py, wx, wy, horizon_s)
         if mx * mx + my * my < allowed:
             return False
     return True

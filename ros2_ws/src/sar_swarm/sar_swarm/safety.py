@@ -30,20 +30,24 @@ LEVEL_M = 0.5
 SPLIT_M = 3.0
 FIELD_CLIMB_M = 2.0
 GROUND_M = 3.0
+PAST = 24
+"""Ticks of its own flight that a drone remembers: more than a second."""
 
 
 class Memory(NamedTuple):
     """What the layer wants to be handed again, and the distance of the nearest neighbour for whoever asks.
 
-    ``side`` is the side taken round an obstacle, ``altitude_m`` the altitude last commanded.
+    ``side`` is the side taken round an obstacle, ``altitude_m`` the altitude last commanded, ``past`` [PAST, 5] our own
+    stamps, level positions and velocities, newest first.
     """
 
     side: float
     altitude_m: float
     nearest_m: float
+    past: Floats
 
 
-FRESH = Memory(0.0, math.nan, math.inf)
+FRESH = Memory(0.0, math.nan, math.inf, np.full((PAST, 5), np.nan))
 
 
 @compiled
@@ -100,6 +104,15 @@ def part_ways(
     return vx, vy, SPLIT_M if up else -SPLIT_M
 
 
+@inlined
+def _remember(past: Floats, time_s: float, pos: Floats, vel: Floats) -> Floats:
+    """The past with one more state in it."""
+    now = np.empty_like(past)
+    now[1:] = past[:-1]
+    now[0, 0], now[0, 1], now[0, 2], now[0, 3], now[0, 4] = time_s, pos[0], pos[1], vel[0], vel[1]
+    return now
+
+
 @compiled
 def protect(
     pos: Floats,
@@ -128,7 +141,7 @@ def protect(
         held = memory.altitude_m
         if not math.isfinite(held):
             held = altitude_m if math.isfinite(altitude_m) else pos[2]
-        return 0.0, 0.0, held, Memory(0.0, memory.altitude_m, math.inf), DIVERGE, HARD
+        return 0.0, 0.0, held, Memory(0.0, memory.altitude_m, math.inf, memory.past), DIVERGE, HARD
     vx, vy = _clamp(vx, vy, manners.speed)
     close, clear_m, row = close_obstacles(pos, manners.speed * manners.look_ahead, obstacles, manners.clearance)
     z = altitude_m
@@ -138,8 +151,9 @@ def protect(
         band = FIELD
         vx, vy = _clamp(vx + rx, vy + ry, manners.speed)
         z += max(min(rz, FIELD_CLIMB_M), -FIELD_CLIMB_M)
+    past = _remember(memory.past, time_s, pos, vel)
     lines = np.empty((others.shape[0], LIMIT))
-    count = limits(pos, vel, others, time_s, manners, lines)
+    count = limits(pos, vel, others, time_s, manners, past, lines)
     if violation(lines, count, vx, vy) > 1e-9:
         band = max(band, PREDICTED)
         vx, vy = resolve(lines, count, vx, vy, (vel[0], vel[1]), manners, close)
@@ -160,4 +174,4 @@ def protect(
         vx, vy = fx, fy
     z = keep_level(z, manners.soft_margin, manners.ceiling, manners.floor)
     state = fence_state(pos, fence, manners.soft_margin, manners.ceiling, manners.floor)
-    return vx, vy, z, Memory(side, z, least), band, state
+    return vx, vy, z, Memory(side, z, least, past), band, state
