@@ -141,10 +141,6 @@ def test_what_is_not_sure_enough_moves_nobody(confidence: float) -> None:
     )
 
 
-def test_off_is_off() -> None:
-    assert verdicts(np.array([[0.0, 0.0]]), [VICTIM], PursuitConfig(mode=Mode.OFF)) == [None]
-
-
 def test_after_its_time_on_station_a_drone_resumes_and_stays_away_from_it() -> None:
     swarm = Swarm(np.array([[0.0, 0.0], [40.0, 0.0], [20.0, 50.0], [80.0, 80.0]]))
     swarm.fly([VICTIM], 60.0)

@@ -10,9 +10,10 @@ import pytest
 
 from sar_core.geometry import box, no_obstacles
 from sar_core.streams import stream
+from sar_swarm.dice import seed
 from sar_swarm.planmap import PlanMap, plan_map
-from sar_swarm.rrt_apf import Code, Problem, find_corners, plan_path, shorten
-from sar_swarm.shortcut import length_of
+from sar_swarm.rrt_apf import Code, Problem, find_corners, plan_path
+from sar_swarm.shortcut import cut_corners, length_of
 from sar_swarm.trajectory import Limits
 from sar_swarm.trees import Search
 from tests.unit.sar_swarm import plancheck
@@ -128,7 +129,7 @@ def test_every_refusal_has_its_code(changes: dict[str, object], code: Code) -> N
 def test_a_free_line_is_flown_straight() -> None:
     result = plan_path(Problem(START, GOAL, plan_map(no_obstacles(), BOUNDS)), 1)
     assert result.code == Code.FOUND and result.iterations == 0
-    assert result.length_m == pytest.approx(50.0, abs=1e-9)
+    assert length_of(result.points) == pytest.approx(50.0, abs=1e-9)
 
 
 def test_same_key_same_bits_and_another_key_another_way() -> None:
@@ -157,7 +158,7 @@ def test_shortening_keeps_clear_and_never_lengthens() -> None:
     gained = 0.0
     for key, problem in _blocked_worlds(60, refine=0, shortcuts=-1):
         raw = find_corners(problem, key)
-        short = shorten(raw.points, problem.map, problem.clearance_m, 40, key)
+        short = cut_corners(problem.map, raw.points, problem.clearance_m, 40, seed(np.uint64(key)))[0]
         assert np.array_equal(short[[0, -1]], raw.points[[0, -1]])
         assert length_of(short) <= length_of(raw.points) + 1e-9
         assert plancheck.least_clearance(problem.map.obstacles, short) >= problem.clearance_m - 1e-6

@@ -82,10 +82,6 @@ class Tally:
     def total_s(self) -> float:
         return float(self.seconds.sum())
 
-    @property
-    def median_s(self) -> float:
-        return float(np.median(self.seconds))
-
 
 def courses(per_map: int) -> list[Course]:
     """The collapsed block and the forest under a ceiling too low to fly over them, and floating clutter."""

@@ -151,7 +151,7 @@ def encounters(
     first_seed: Annotated[int, typer.Option(help="Seed of the first encounter.")] = 0,
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="head_on, crossing, overtaking, four_way or merging; may be repeated."),
+        typer.Option("--kind", help="head_on, crossing, overtaking, four_way, merging or turning; may be repeated."),
     ] = None,
     layer: Annotated[str, typer.Option(help="Safety layer: on, off or both.")] = "both",
     workers: Workers = DEFAULT_WORKERS,

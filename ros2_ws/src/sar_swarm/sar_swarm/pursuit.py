@@ -32,9 +32,8 @@ HISTORY = 64
 
 
 class Mode(StrEnum):
-    """OFF never leaves the pattern; CONSTELLATION is the swarm's way, TRIANGULATE the operator's."""
+    """CONSTELLATION is the swarm's way, TRIANGULATE the operator's."""
 
-    OFF = "off"
     CONSTELLATION = "constellation"
     TRIANGULATE = "triangulate"
 
@@ -102,7 +101,7 @@ class PursuitConfig:
         """The stage a probability calls for."""
         if self.mode is Mode.TRIANGULATE:
             return Stage.PURSUIT if confidence >= self.triangulate_at else Stage.SYSTEMATIC
-        if self.mode is Mode.OFF or not confidence >= self.pursue_at:
+        if not confidence >= self.pursue_at:
             return Stage.SYSTEMATIC
         return Stage.CONVERGENCE if confidence >= self.converge_at else Stage.PURSUIT
 
@@ -183,7 +182,7 @@ def decide(
 
     others float64[K, 9] as the link delivered them: position, velocity, stamp, failsafe code, leg; row j is drone j.
     """
-    usable = [h for h in hypotheses if _usable(h, config)] if config.mode is not Mode.OFF else []
+    usable = [h for h in hypotheses if _usable(h, config)]
     wanted = pursuit.cases or any(_calls_for(h, (), pursuit.settled, config) for h in usable)
     if not wanted or not math.isfinite(time_s + me_position[0] + me_position[1]):
         return pursuit, None

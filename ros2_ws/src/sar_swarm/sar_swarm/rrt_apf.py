@@ -21,7 +21,7 @@ from sar_core.streams import label_key
 from sar_swarm.dice import seed
 from sar_swarm.lattice import flood
 from sar_swarm.planmap import FREE, PlanMap, blocker, clearance_at, open_map, within
-from sar_swarm.shortcut import cut_corners, length_of
+from sar_swarm.shortcut import cut_corners
 from sar_swarm.trajectory import Limits, smooth
 from sar_swarm.trees import LEAST_STEP_M, Search, packed, search, unpacked
 
@@ -86,17 +86,16 @@ class PathResult(NamedTuple):
     points: Floats
     speeds: Floats
     iterations: int
-    length_m: float
 
 
 def plan_path(problem: Problem, key: int) -> PathResult:
     """A collision-free path within the vehicle's limits, or the reason why there is none."""
     ends = (problem.start_speed_mps, problem.end_speed_mps)
     if not (all(0.0 < limit < math.inf for limit in problem.limits) and all(0.0 <= v < math.inf for v in ends)):
-        return PathResult(Code.BAD_INPUT, np.empty((0, 3)), np.empty(0), 0, math.nan)
+        return PathResult(Code.BAD_INPUT, np.empty((0, 3)), np.empty(0), 0)
     corners = find_corners(problem, key)
     if corners.code != Code.FOUND:
-        return PathResult(corners.code, corners.points, np.empty(0), corners.iterations, math.nan)
+        return PathResult(corners.code, corners.points, np.empty(0), corners.iterations)
     points, speeds = smooth(
         corners.points,
         problem.map,
@@ -104,7 +103,7 @@ def plan_path(problem: Problem, key: int) -> PathResult:
         problem.limits,
         *ends,
     )
-    return PathResult(corners.code, points, speeds, corners.iterations, length_of(points))
+    return PathResult(corners.code, points, speeds, corners.iterations)
 
 
 def find_corners(problem: Problem, key: int) -> Corners:
@@ -119,12 +118,6 @@ def find_corners(problem: Problem, key: int) -> Corners:
         np.uint64((key ^ _LABEL) & _MASK),
     )
     return Corners(_CODES[code], points, iterations, checks)
-
-
-def shorten(points: Floats, plan: PlanMap, clearance_m: float, tries: int, key: int) -> Floats:
-    """Corner points [K, 3] with detours cut off where the straight way is free; never longer than before."""
-    corners = np.ascontiguousarray(points, dtype=np.float64)
-    return cut_corners(plan, corners, float(clearance_m), tries, seed(np.uint64((key ^ _LABEL) & _MASK)))[0]
 
 
 @compiled
