@@ -14,9 +14,9 @@ import csv
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ class Table:
 
     episodes: tuple[EpisodeMetrics, ...]
     problems: tuple[Problem, ...]
+    bags: Mapping[str, Path] = field(default_factory=dict)
+    """The folder of each episode's bag by the episode's key; empty for episodes from records."""
 
     @property
     def valid(self) -> tuple[EpisodeMetrics, ...]:
@@ -108,7 +110,7 @@ def analyze(path: Path | str, workers: int | None = None) -> Table:
         raise MissingDataError(f"{path}: no such folder; expected bags or a .jsonl file of episode records")
     folders = find_bags(path)
     if folders:
-        return _unique(zip(map(str, folders), _measure_all(folders, workers), strict=True))
+        return _unique(zip(map(str, folders), _measure_all(folders, workers), strict=True), from_bags=True)
     files = sorted(path.rglob("*.jsonl"))
     if not files:
         raise MissingDataError(f"{path}: neither a bag nor a .jsonl file of episode records inside")
@@ -162,15 +164,15 @@ def _from_records(file: Path) -> list[tuple[str, EpisodeMetrics | Problem]]:
     return found
 
 
-def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]]) -> Table:
+def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]], from_bags: bool = False) -> Table:
     """One row per episode flown. Of duplicates the first valid one counts; the others are named."""
-    kept: dict[tuple[str, str, int, int], tuple[str, EpisodeMetrics]] = {}
+    kept: dict[str, tuple[str, EpisodeMetrics]] = {}
     problems: list[Problem] = []
     for where, item in items:
         if isinstance(item, Problem):
             problems.append(item)
             continue
-        key = (item.tier, item.config_sha256, item.seed, item.episode)
+        key = item.key
         if key not in kept:
             kept[key] = (where, item)
             continue
@@ -181,7 +183,8 @@ def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]]) -> Table:
             Problem("duplicate", where, f"{where}: the same episode as {there}, {_difference(chosen, item)}")
         )
     ordered = sorted((e for _, e in kept.values()), key=_order)
-    return Table(tuple(ordered), tuple(problems))
+    bags = {key: Path(where) for key, (where, _) in kept.items()} if from_bags else {}
+    return Table(tuple(ordered), tuple(problems), bags)
 
 
 def _difference(chosen: EpisodeMetrics, other: EpisodeMetrics) -> str:
