@@ -53,7 +53,7 @@ def interval_bar(value: float, low: float | None, high: float | None, axis: Axis
     return tag(
         "svg",
         tag("line", x1=0, x2=100, y1=6, y2=6, class_="rail"),
-        tag("line", x1=_n(left), x2=_n(right), y1=6, y2=6, class_="span open" if open_ended else "span"),
+        tag("line", x1=_n(left), x2=_n(right), y1=6, y2=6, class_="span endless" if open_ended else "span"),
         tag("line", x1=_n(100 * axis.part(value)), x2=_n(100 * axis.part(value)), y1=1, y2=11, class_="mark"),
         class_="bar",
         viewBox="-1 0 102 12",

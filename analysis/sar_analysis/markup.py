@@ -27,7 +27,7 @@ def tag(name: str, *children: object, **attributes: object) -> Html:
 
 def join(*children: object) -> Html:
     """Children one after the other: markup as it is, everything else escaped, None left out."""
-    parts = []
+    parts: list[str] = []
     for child in children:
         if child is None:
             continue

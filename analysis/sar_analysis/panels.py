@@ -42,6 +42,8 @@ SUMMARY = (
     "cep50_m",
     "cep95_m",
 )
+HASH = 64
+OF_VICTIMS = ("victims_found", "cep50_m", "cep95_m")
 FIGURES = (
     *("missions_with_false_alarm", "false_alarms_per_hour", "missions_with_collision", "collisions_per_hour"),
     *("near_misses_per_mission", "victims_found", "cep50_m", "cep95_m", "coverage_240s"),
@@ -134,22 +136,24 @@ def summary(result: Plain) -> Html:
     rows = []
     for metric in SUMMARY:
         for group in groups:
+            absent = bool(group.get("victim_absent"))
+            if absent and metric in OF_VICTIMS:
+                continue
+            name = [name_of(metric), tag("small", _presence(absent))]
             found = _by_metric(group["estimates"]).get(metric)
             if found is None:
-                if not (group.get("victim_absent") and metric in ("victims_found", "cep50_m", "cep95_m")):
-                    rows.append([name_of(metric), _presence(group.get("victim_absent")), "not computed", "", ""])
+                rows.append([name, "not computed", "no interval", None])
                 continue
+            ends = found.get("low"), found.get("high")
             axis = WHOLE if is_share(metric) else METRES
-            bar = interval_bar(found["value"], found.get("low"), found.get("high"), axis)
-            told = [number(metric, found["value"]), interval(metric, found)]
-            bare = found.get("low") is None and found.get("high") is None
-            rows.append([name_of(metric), _presence(group.get("victim_absent")), *told, None if bare else bar])
+            bar = None if ends == (None, None) else interval_bar(found["value"], *ends, axis)
+            rows.append([name, number(metric, found["value"]), interval(metric, found), bar])
     said = [f"{_presence(g.get('victim_absent')).capitalize()}: {basis(g)}." for g in groups]
     scale = "Bars run from 0 to 100 % and from 0 to 20 m. Shares: Clopper-Pearson; CEP: order statistics; all 95 %."
     return section(
         "summary",
         "In ten seconds",
-        table(["", "missions", "value", "95 % interval", ""], rows, "All conditions together", class_="summary"),
+        table(["", "value", "95 % interval", ""], rows, "All conditions together", class_="summary"),
         note(" ".join([*said, scale, str(result.get("conditional") or "")])),
     )
 
@@ -255,16 +259,23 @@ def envelope(result: Plain) -> Html:
     title = "Noise envelope"
     if not rows:
         return section("noise", title, note("No mission was flown with radio, so there are no noise levels."))
-    groups: dict[tuple[str, ...], list[Plain]] = {}
+    told = f"Amplitude noise {SIGMA} grows downwards, phase noise to the right ({KAPPA} falls). Small: 95 % interval."
+    return section("noise", title, note(told), *(_heats(name, group) for name, group in _levels(rows)))
+
+
+def _levels(rows: Sequence[Plain]) -> list[tuple[str, list[Plain]]]:
+    """Rows that differ in noise alone, by name; a level flown twice under other settings begins another group."""
+    groups: dict[tuple[str, int], list[Plain]] = {}
     for row in rows:
-        key = (row.get("world", ""), row.get("pattern", ""), _presence(row.get("victim_absent")))
-        groups.setdefault(key, []).append(row)
-    told = f"Amplitude noise {SIGMA} grows downwards, phase noise to the right ({KAPPA} falls). Small print: 95 % interval."
-    drawn = [_heat(" · ".join(k).replace("_", " "), g) for k, g in groups.items()]
-    return section("noise", title, note(told), tag("div", *drawn, class_="cards"))
+        said = (row.get("world", ""), row.get("pattern", ""), _presence(row.get("victim_absent")))
+        name, turn = " · ".join(said).replace("_", " "), 0
+        while any((r["sigma"], r["kappa"]) == (row["sigma"], row["kappa"]) for r in groups.get((name, turn), [])):
+            turn += 1
+        groups.setdefault((name, turn), []).append(row)
+    return [(f"{name} ({', '.join(r.get('condition', '') for r in g)})", g) for (name, _), g in groups.items()]
 
 
-def _heat(title: str, rows: Sequence[Plain]) -> list[Html]:
+def _heats(title: str, rows: Sequence[Plain]) -> Html:
     sigmas = sorted({r["sigma"] for r in rows}, key=_level)
     kappas = sorted({r["kappa"] for r in rows}, key=_level, reverse=True)
     drawn = []
@@ -274,10 +285,10 @@ def _heat(title: str, rows: Sequence[Plain]) -> list[Html]:
         cells = []
         for sigma in sigmas:
             here = {r["kappa"]: r for r in rows if r["sigma"] == sigma}
-            cells.append([f"{SIGMA} {sigma:g}", *(_shade(metric, here.get(kappa)) for kappa in kappas)])
+            cells.append([f"{SIGMA} {_level(sigma):g}", *(_shade(metric, here.get(kappa)) for kappa in kappas)])
         head = ["", *(f"{KAPPA} {ENDLESS if math.isinf(_level(k)) else f'{_level(k):g}'}" for k in kappas)]
-        drawn.append(table(head, cells, f"{title}: {name_of(metric)}", class_="heat"))
-    return drawn
+        drawn.append(table(head, cells, name_of(metric), class_="heat"))
+    return join(tag("h3", title), tag("div", *drawn, class_="cards"))
 
 
 def _level(value: Any) -> float:
@@ -418,28 +429,39 @@ def warnings(result: Plain) -> Html:
 
 
 def card(result: Plain, run: Plain) -> Html:
-    rows = [[key, value] for key, value in _flat(result.get("card") or {})]
-    rows += [[f"analysis · {key}", value] for key, value in _flat(run)]
-    paper = result.get("paper") or []
-    listed = [[f"{p.get('name', 'paper')} · {k}", v] for p in paper for k, v in _flat(p) if k != "name"]
-    return section(
-        "card",
-        "Reporting card",
-        table(["setting", "value"], rows, "Everything that was set", class_="card")
-        if rows
-        else note("There is no card."),
-        [tag("h3", "From a paper, not from here"), table(["", "value"], listed, "Paper to paper, not ranked")]
-        if listed
-        else None,
-    )
+    parts = {**(result.get("card") or {}), "this analysis": run} if result.get("card") or run else {}
+    listed = [join(tag("h3", str(key).replace("_", " ").capitalize()), _pairs(value)) for key, value in parts.items()]
+    papers = [
+        join(tag("h3", f"From a paper, not from here: {p.get('name', 'unnamed')}"), _pairs(p))
+        for p in result.get("paper") or []
+    ]
+    return section("card", "Reporting card", *(listed or [note("There is no card.")]), *papers)
 
 
-def _flat(value: Any, path: str = "") -> list[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        return [pair for key, item in value.items() for pair in _flat(item, f"{path} · {key}" if path else str(key))]
+def _pairs(value: Any) -> Html:
+    if not isinstance(value, Mapping):
+        return tag("p", _setting(value))
+    return tag("dl", *(tag("div", tag("dt", key), tag("dd", text)) for key, text in _flat(value)))
+
+
+def _flat(value: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
+    found = []
+    for key, item in value.items():
+        name = f"{path} · {key}" if path else str(key)
+        found += _flat(item, name) if isinstance(item, Mapping) else [(name, _setting(item))]
+    return found
+
+
+def _setting(value: Any) -> str:
+    """A setting in one piece; a hash is cut to what tells it apart."""
+    if value is None:
+        return "none"
     if isinstance(value, list | tuple):
-        return [(path, ", ".join(map(str, value)) or "none")]
-    return [(path, "none" if value is None else str(value))]
+        return ", ".join(map(_setting, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text[:12] if len(text) == HASH and " " not in text else text
 
 
 SECTIONS = (

@@ -26,7 +26,7 @@ async function open(name, t) {
   const replay = openReplay(await unpack(element));
   const place = [...document.querySelectorAll("script[data-world]")].find((script) => script.dataset.world === replay.world);
   const scene = place ? await unpack(place) : null;
-  $("stage").hidden = $("controls").hidden = false;
+  $("stage").hidden = false;
   $("replay-title").textContent = `Replay: ${name}`;
   $("replay-message").textContent = scene ? "" : "The map is missing: this bag does not hold its world. Everything else is drawn.";
   Object.assign(player, { replay, name, draw: openMap($("map"), $("scanned"), replay, scene) });
@@ -40,7 +40,7 @@ async function open(name, t) {
 
 function forget() {
   Object.assign(player, { replay: null, name: null });
-  $("stage").hidden = $("controls").hidden = true;
+  $("stage").hidden = true;
 }
 
 function close() {
@@ -131,7 +131,7 @@ function show(t) {
     replay.devices.forEach((_, d) => {
       const gate = gates.get(`${n + 1}/${d}`), cell = row.cells[3 + d], mark = document.createElement("span");
       mark.textContent = gate ? GATE_LETTERS[gate.state] ?? "?" : "–";
-      mark.className = gate && gate.open ? "open" : "";
+      mark.className = gate && gate.open ? "unlocked" : "";
       mark.title = gate ? `${words(replay.gates.names[gate.state] ?? "unknown")}, phase gate ${gate.open ? "open" : "closed"}` : "not heard yet";
       cell.replaceChildren(mark);
     });

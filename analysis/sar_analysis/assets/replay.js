@@ -94,6 +94,7 @@ function openMap(svg, canvas, replay, scene) {
   const dm = (x, y) => `${X(x / 10).toFixed(1)} ${Y(y / 10).toFixed(1)}`;
   svg.replaceChildren();
   svg.setAttribute("viewBox", `0 0 ${view.w} ${view.h}`);
+  svg.parentNode.style.setProperty("--ratio", view.w / view.h);
   if (scene) {
     const obstacles = make("g");
     scene.obstacles.forEach(([kind, x, y, a, b, yaw, top], k) => {
