@@ -13,7 +13,7 @@ class Html(str):
     __slots__ = ()
 
 
-def tag(name: str, *children: object, **attributes: object) -> Html:
+def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """One element. Attribute names give - for _ (class_ for class); None and False leave an attribute out."""
     said = []
     for key, value in attributes.items():

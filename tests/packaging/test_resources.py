@@ -142,6 +142,8 @@ def test_wheel_built_from_the_sdist_in_a_clean_environment(tmp_path: Path) -> No
     report = run([str(python), "-I", "-c", REPORT, *COMMITTED], tmp_path)
     assert_all_found(report, inside=venv)
     assert (venv / "bin" / "sar-eval").exists()
+    assets = Path(site_packages(venv)) / "sar_analysis" / "assets"
+    assert hashes(assets) == hashes(ROOT / "analysis" / "sar_analysis" / "assets") != {}
 
 
 @pytest.mark.parametrize("options", [[], ["--merge-install"]], ids=["isolated", "merged"])
