@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 COVERAGE_TIME_S = 240.0
 COVERED = 0.95
 CURVE_STEP_S = 10.0
-NESTED = ("victims", "false_alarm_events", "words", "coverage_curve")
+NESTED = ("victims", "false_alarm_events", "words", "coverage_curve", "configuration")
 LARGEST_GAP_NS = 275_000_000
 """Five ticks and a little. Between ticks farther apart nobody can say what the drones did."""
 SEARCH, DONE = 2, 4
@@ -56,6 +56,8 @@ class EpisodeMetrics:
     kappa: float | None
     drones: int
     victim_absent: bool
+    configuration: dict[str, Any]
+    """Every setting of the episode as the bag states it: what a table must not mix and a reporting card must name."""
     valid: bool
     invalid_reason: str | None
     notes: tuple[str, ...]
@@ -214,6 +216,7 @@ def _identity(bag: Bag) -> dict[str, Any]:
         "kappa": float(config["kappa"]) if radio and "kappa" in config else None,
         "drones": info.drones,
         "victim_absent": bool(config.get("victim_absent", False)),
+        "configuration": config,
     }
 
 

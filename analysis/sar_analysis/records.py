@@ -51,16 +51,20 @@ _SAME = [
 def parse_record(line: str, where: str) -> EpisodeMetrics:
     """One line of a JSONL file; `where` names file and line for errors."""
     try:
-        record = json.loads(line)
+        record = json.loads(line, parse_constant=_refuse)
         version = record.get("schema_version")
     except (ValueError, AttributeError) as error:
-        raise ContractError(f"{where}: not a JSON object: {error}") from error
+        raise ContractError(f"{where}: not a JSON object of numbers and words: {error}") from error
     if version != SCHEMA_VERSION:
         raise SchemaVersionError(f"{where}: schema_version is {version}; this analysis reads {SCHEMA_VERSION}")
     try:
         return _metrics(record["result"])
     except (KeyError, TypeError, ValueError) as error:
         raise ContractError(f"{where}: the record's result lacks or mistypes {error}") from error
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number; an undefined value is null")
 
 
 def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:
@@ -79,6 +83,7 @@ def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:
         kappa=float(scenario["kappa"]) if radio else None,
         drones=result["num_drones"],
         victim_absent=bool(scenario.get("victim_absent", False)),
+        configuration=dict(scenario),
         notes=("from a record, not a bag",),
         flight_hours=result["flight_time_s"] * result["num_drones"] / 3600.0,
         coverage_recorded=result["coverage"],

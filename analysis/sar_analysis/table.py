@@ -14,7 +14,7 @@ import csv
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -44,7 +44,9 @@ class Table:
 
     episodes: tuple[EpisodeMetrics, ...]
     problems: tuple[Problem, ...]
-    bags: Mapping[str, Path] = field(default_factory=dict)
+    root: Path | None = field(default=None, compare=False)
+    """Where it was read from; results leave it out, so that they do not depend on where the bags lie."""
+    bags: Mapping[str, Path] = field(default_factory=dict, compare=False)
     """The folder of each episode's bag by the episode's key; empty for episodes from records."""
 
     @property
@@ -98,23 +100,25 @@ class Table:
         return path
 
 
-def analyze(path: Path | str, workers: int | None = None) -> Table:
+def analyze(
+    path: Path | str, workers: int | None = None, tell: Callable[[int, int], None] = lambda done, of: None
+) -> Table:
     """The table of a bag, of a folder of bags (searched through), or of a JSONL file of episode records.
 
-    `workers` processes read bags side by side; None takes one per CPU.
+    `workers` processes read bags side by side; None takes one per CPU. `tell` hears how many of how many are read.
     """
     path = Path(path)
     if path.is_file():
-        return _unique(_from_records(path))
+        return _unique(_from_records(path), path)
     if not path.is_dir():
         raise MissingDataError(f"{path}: no such folder; expected bags or a .jsonl file of episode records")
     folders = find_bags(path)
     if folders:
-        return _unique(zip(map(str, folders), _measure_all(folders, workers), strict=True), from_bags=True)
+        return _unique(zip(map(str, folders), _measure_all(folders, workers, tell), strict=True), path, bags=True)
     files = sorted(path.rglob("*.jsonl"))
     if not files:
         raise MissingDataError(f"{path}: neither a bag nor a .jsonl file of episode records inside")
-    return _unique(item for file in files for item in _from_records(file))
+    return _unique((item for file in files for item in _from_records(file)), path)
 
 
 def find_bags(path: Path) -> list[Path]:
@@ -123,13 +127,24 @@ def find_bags(path: Path) -> list[Path]:
     return sorted({file if file.is_dir() else file.parent for file in files})
 
 
-def _measure_all(folders: list[Path], workers: int | None) -> list[EpisodeMetrics | Problem]:
+def _measure_all(
+    folders: list[Path], workers: int | None, tell: Callable[[int, int], None]
+) -> list[EpisodeMetrics | Problem]:
     workers = min(workers or os.cpu_count() or 1, len(folders))
     if workers == 1 or len(folders) < FEW:
-        return [_measure(folder) for folder in folders]
+        return list(_counted(map(_measure, folders), len(folders), tell))
     # Forked children need no importable __main__, so this works from a notebook and from a bare script.
     with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-        return list(pool.map(_measure, folders, chunksize=max(1, len(folders) // (8 * workers))))
+        measured = pool.map(_measure, folders, chunksize=max(1, len(folders) // (8 * workers)))
+        return list(_counted(measured, len(folders), tell))
+
+
+def _counted(
+    items: Iterable[EpisodeMetrics | Problem], of: int, tell: Callable[[int, int], None]
+) -> Iterable[EpisodeMetrics | Problem]:
+    for done, item in enumerate(items, start=1):
+        yield item
+        tell(done, of)
 
 
 def _measure(folder: Path) -> EpisodeMetrics | Problem:
@@ -164,7 +179,7 @@ def _from_records(file: Path) -> list[tuple[str, EpisodeMetrics | Problem]]:
     return found
 
 
-def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]], from_bags: bool = False) -> Table:
+def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]], root: Path, bags: bool = False) -> Table:
     """One row per episode flown. Of duplicates the first valid one counts; the others are named."""
     kept: dict[str, tuple[str, EpisodeMetrics]] = {}
     problems: list[Problem] = []
@@ -183,8 +198,8 @@ def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]], from_bags: bo
             Problem("duplicate", where, f"{where}: the same episode as {there}, {_difference(chosen, item)}")
         )
     ordered = sorted((e for _, e in kept.values()), key=_order)
-    bags = {key: Path(where) for key, (where, _) in kept.items()} if from_bags else {}
-    return Table(tuple(ordered), tuple(problems), bags)
+    folders = {key: Path(where) for key, (where, _) in kept.items()} if bags else {}
+    return Table(tuple(ordered), tuple(problems), root, folders)
 
 
 def _difference(chosen: EpisodeMetrics, other: EpisodeMetrics) -> str:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
+from sar_eval.analysiscli import analyze, prereg_app, report
 from sar_eval.console import PATTERN_HELP, Json, err, note, out, say, stop
 from sar_eval.console import bar as bar_of
 from sar_eval.filecli import bag_app, world_app
@@ -33,7 +34,8 @@ app = typer.Typer(
 )
 app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
-for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay):
+app.add_typer(prereg_app, name="prereg")
+for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, analyze, report):
     app.command()(verb)
 
 

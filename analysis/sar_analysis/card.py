@@ -1,0 +1,133 @@
+"""The reporting card (after Gorsane et al. 2022, a standardised protocol for MARL evaluation) and the paper's row.
+
+Hyperparameters, compute, versions and seeds are read from the bags; what bags cannot tell is said to be unknown.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+from sar_analysis.metrics import EpisodeMetrics
+
+_PER_EPISODE = ("seed", "episode", "name", "tier", "episode_set")
+
+
+def reporting_card(episodes: Sequence[EpisodeMetrics], resamples: int, seed: int) -> dict[str, Any]:
+    """What another team needs to fly and analyse the same."""
+    fixed, varied = _settings(episodes)
+    valid = [e for e in episodes if e.valid]
+    return {
+        "hyperparameters": {"fixed": fixed, "varied": varied},
+        "compute": {
+            "flight_hours": sum(e.flight_hours for e in episodes),
+            "simulated_hours": sum(e.flight_time_s for e in episodes) / 3600.0,
+            "missions": len(episodes),
+            "wall_time": "not recorded in bags; the episode records (episodes.jsonl) hold it",
+            "training": _training(episodes),
+        },
+        "versions": {
+            "sar_eval": _distinct(e.version or "unknown" for e in episodes),
+            "episode_set": _distinct("unknown" if e.episode_set is None else e.episode_set for e in episodes),
+            "worlds": {
+                w: _distinct(e.world_sha256 or "unknown" for e in episodes if e.world == w) for w in _worlds(episodes)
+            },
+        },
+        "seeds": sorted({e.seed for e in episodes}),
+        "episodes": sorted({e.episode for e in episodes}),
+        "seeds_with_valid_missions": sorted({e.seed for e in valid}),
+        "bootstrap": {"resamples": resamples, "seed": seed},
+    }
+
+
+def host() -> dict[str, Any]:
+    """Where and with what the analysis ran; never compared."""
+    return {
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "sar_eval": _installed("sar-eval"),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cpus": os.cpu_count(),
+    }
+
+
+def paper_rows() -> list[dict[str, Any]]:
+    """Wi2SAR's published headline figures: beside our own tables, never ranked with them."""
+    return [
+        {
+            "name": "Wi2SAR",
+            "localisation_error_m": 5.0,
+            "area_m2": 160_000,
+            "search_time_s": 810.0,
+            "angle_of_arrival_median_deg": 18.4,
+            "drones": 1,
+            "source": "arXiv 2604.09115 (MobiCom 2026), as quoted in ADR-148 and ADR-149; not checked against it",
+            "note": "paper-to-paper, RSS only",
+            "caution": "One drone, received signal strength with a lens, phones that reconnect, other sites: "
+            "the figures do not compare like with like and are no leaderboard standing.",
+        }
+    ]
+
+
+def not_computed(episodes: Sequence[EpisodeMetrics]) -> list[dict[str, str]]:
+    """What a reader may look for in vain, and why it is not here."""
+    found = []
+    if not any(e.configuration.get("policy") for e in episodes):
+        found.append({"what": "sample-efficiency curves", "why": "no learned policy was flown, so nothing was trained"})
+    return found
+
+
+def _settings(episodes: Sequence[EpisodeMetrics]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Settings all episodes share, and the others with every value they took."""
+    fixed: dict[str, Any] = {}
+    varied: dict[str, list[Any]] = {}
+    names = sorted({name for e in episodes for name in e.configuration})
+    for name in names:
+        if name in _PER_EPISODE:
+            continue
+        values = {json.dumps(_setting(e, name), sort_keys=True) for e in episodes}
+        if len(values) == 1:
+            fixed[name] = json.loads(values.pop())
+        else:
+            varied[name] = [json.loads(value) for value in sorted(values)]
+    return fixed, varied
+
+
+def _setting(e: EpisodeMetrics, name: str) -> Any:
+    value = e.configuration.get(name)
+    if name == "wind_mps" and isinstance(value, (list, tuple)):
+        return round(math.hypot(*value), 6)
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _training(episodes: Sequence[EpisodeMetrics]) -> str:
+    learned = sorted({str(e.configuration["policy"]) for e in episodes if e.configuration.get("policy")})
+    return f"policies {', '.join(learned)}; their training is not in the bags" if learned else "none: heuristics only"
+
+
+def _worlds(episodes: Sequence[EpisodeMetrics]) -> list[str]:
+    return sorted({e.world for e in episodes})
+
+
+def _distinct(values: Any) -> list[Any]:
+    return sorted(set(values), key=str)
+
+
+def _installed(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown: run from a source tree"

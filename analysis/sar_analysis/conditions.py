@@ -1,0 +1,171 @@
+"""Which missions belong together: everything set the same but seed and episode is one condition, with a label.
+
+Two flights that differ in any setting, even one no table has a column for, are two conditions: what differs is named.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sar_analysis.metrics import EpisodeMetrics
+from sar_analysis.scores import Cell, Scores, from_cells
+from sar_analysis.summary import CONDITION, NOISE
+
+PER_EPISODE = ("seed", "episode")
+PATTERN = ("pattern", "policy", "policy_sha256")
+_OWN = (*CONDITION, "name", "world_sha256")
+
+
+@dataclass(frozen=True)
+class Group:
+    """One condition's missions, valid or not; `extras` are settings beyond the usual ones that vary in the table."""
+
+    id: str
+    condition: tuple[tuple[str, Any], ...]
+    extras: tuple[tuple[str, Any], ...]
+    episodes: tuple[EpisodeMetrics, ...]
+
+    @property
+    def valid(self) -> tuple[EpisodeMetrics, ...]:
+        return tuple(e for e in self.episodes if e.valid)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The condition as JSON can hold it: no phase noise is the word inf, and without radio there is none."""
+        return {key: plain_value(value) for key, value in (*self.condition, *self.extras)}
+
+    @property
+    def label(self) -> str:
+        """In words, tier first, as every row must have it."""
+        c = dict(self.condition)
+        parts = [c["tier"], c["world"], c["pattern"].replace("_", " "), f"{c['drones']} drones"]
+        if "sigma" in c:
+            parts.append("no radio" if c["sigma"] is None else f"σ {c['sigma']:.2f} κ {_kappa(c['kappa'])}")
+        else:
+            parts.append("all noise levels")
+        parts.append("victims absent" if c["victim_absent"] else "victims present")
+        parts += [f"{key} {_short(value)}" for key, value in self.extras]
+        return " · ".join(parts)
+
+
+def group(episodes: Iterable[EpisodeMetrics]) -> tuple[Group, ...]:
+    """One group per condition, in the order in which conditions first occur, numbered c01, c02 ..."""
+    listed = list(episodes)
+    settings = [_settings(e) for e in listed]
+    names = sorted({name for found in settings for name in found})
+    varying = [n for n in names if len({_key(found.get(n)) for found in settings}) > 1]
+    members: dict[tuple[str, ...], list[int]] = {}
+    for index, (e, found) in enumerate(zip(listed, settings, strict=True)):
+        key = [*(_key(getattr(e, name)) for name in CONDITION), *(_key(found.get(name)) for name in varying)]
+        members.setdefault(tuple(key), []).append(index)
+    return tuple(
+        Group(
+            f"c{number:02d}",
+            tuple((name, getattr(listed[rows[0]], name)) for name in CONDITION),
+            tuple((name, settings[rows[0]].get(name)) for name in varying),
+            tuple(listed[row] for row in rows),
+        )
+        for number, rows in enumerate(members.values(), start=1)
+    )
+
+
+def merge(groups: Sequence[Group], without: Sequence[str], prefix: str) -> tuple[Group, ...]:
+    """Groups that differ in nothing but the settings `without` become one, numbered with this prefix."""
+    members: dict[str, list[Group]] = {}
+    for g in groups:
+        members.setdefault(_key(_rest(g, without)), []).append(g)
+    return tuple(
+        Group(
+            f"{prefix}{number:02d}",
+            tuple(item for item in parts[0].condition if item[0] not in without),
+            tuple(item for item in parts[0].extras if item[0] not in without),
+            tuple(e for part in parts for e in part.episodes),
+        )
+        for number, parts in enumerate(members.values(), start=1)
+    )
+
+
+def rivals(groups: Sequence[Group]) -> list[tuple[Group, Group]]:
+    """Pairs that differ in nothing but the pattern."""
+    return [
+        (first, second)
+        for index, first in enumerate(groups)
+        for second in groups[index + 1 :]
+        if _rest(first, PATTERN) == _rest(second, PATTERN) and first.condition != second.condition
+    ]
+
+
+def crossed(metric: str, episodes: Iterable[EpisodeMetrics], drop_incomplete: bool = True) -> Scores:
+    """The metric as a seeds x episodes table; an episode flown at several noise levels is one layout at each.
+
+    INVALID missions are holes. An episode that is not whole for every seed is left out for all, and a note says so.
+    """
+    listed = list(episodes)
+    levels = sorted({_level(e) for e in listed}, key=str)
+    columns = {
+        pair: number for number, pair in enumerate(sorted({(levels.index(_level(e)), e.episode) for e in listed}))
+    }
+    return from_cells(
+        metric,
+        [
+            Cell(
+                seed=e.seed,
+                episode=columns[levels.index(_level(e)), e.episode] if len(levels) > 1 else e.episode,
+                value=getattr(e, metric) if e.valid else None,
+                level=_level(e),
+                layout=e.episode,
+            )
+            for e in listed
+        ],
+        drop_incomplete,
+    )
+
+
+def with_undetected(episodes: Iterable[EpisodeMetrics]) -> list[EpisodeMetrics]:
+    """The same missions with an infinite error where no victim was found, as medians and profiles count it."""
+    return [
+        replace(e, localization_error_m=math.inf) if e.victims and e.localization_error_m is None else e
+        for e in episodes
+    ]
+
+
+def _level(e: EpisodeMetrics) -> tuple[float | None, ...]:
+    return tuple(getattr(e, name) for name in NOISE)
+
+
+def _settings(e: EpisodeMetrics) -> dict[str, Any]:
+    """Settings that have no column of their own; the wind's direction is the episode's, its speed is a setting."""
+    found = {k: v for k, v in e.configuration.items() if k not in _OWN and k not in PER_EPISODE}
+    if isinstance(found.get("wind_mps"), (list, tuple)):
+        found["wind_mps"] = round(math.hypot(*found["wind_mps"]), 6)
+    return found
+
+
+def _rest(g: Group, without: Sequence[str]) -> dict[str, Any]:
+    return {name: _key(value) for name, value in (*g.condition, *g.extras) if name not in without}
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _kappa(kappa: float | None) -> str:
+    return "∞" if kappa == math.inf else f"{kappa:g}"
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return text[:12] if len(text) == 64 else text
+
+
+def plain_value(value: Any) -> Any:
+    """A setting or figure as JSON can hold it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "inf" if value > 0 else str(value)
+    if isinstance(value, Mapping):
+        return {str(k): plain_value(v) for k, v in value.items()}
+    return [plain_value(v) for v in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,86 @@
+"""Pattern against pattern on the same missions: differences paired by seed and episode, corrected for their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sar_analysis.comparisons import holm, sign_flip_p
+from sar_analysis.conditions import Group, crossed, rivals
+from sar_analysis.improvement import paired_improvement
+from sar_analysis.rates import POWER, detectable_difference
+from sar_analysis.resampling import alike, paired
+from sar_analysis.scores import Scores, listed, on_common_episodes
+from sar_analysis.sections import Options, interval
+from sar_core.errors import InputError, SarError
+
+COMPARED = ("coverage_240s", "episode_return")
+
+
+def compare_all(groups: Sequence[Group], options: Options) -> list[dict[str, Any]]:
+    """Every pair of patterns flown under otherwise equal settings, for each compared metric."""
+    pairs = rivals(groups)
+    found = [_compare(metric, first, second, options) for metric in COMPARED for first, second in pairs]
+    tested = [row for row in found if row.get("p") is not None]
+    if tested:
+        for row, adjusted in zip(tested, holm([row["p"] for row in tested]), strict=True):
+            row["p_holm"] = float(adjusted)
+    return found
+
+
+def _compare(metric: str, first: Group, second: Group, options: Options) -> dict[str, Any]:
+    head: dict[str, Any] = {"metric": metric, "first": first.id, "second": second.id}
+    try:
+        one, two = on_common_episodes([crossed(metric, g.episodes) for g in (first, second)])
+        common = [seed for seed in one.seeds if seed in two.seeds]
+        if not common:
+            raise InputError(f"{metric}: {first.id} and {second.id} have no seed in common")
+        one, two = _on_seeds(one, common), _on_seeds(two, common)
+        gap = paired(one, two, design="seeds", reading="t", confidence=options.confidence)
+        better = paired_improvement(one, two, design="seeds", reading="t", confidence=options.confidence)
+    except SarError as error:
+        return {**head, "refused": str(error)}
+    plain = interval(gap)
+    return {
+        **head,
+        "difference": plain.pop("value"),
+        **plain,
+        "n": one.values.size,
+        "seeds": len(common),
+        "improvement": {"value": better.value, "low": max(better.low, 0.0), "high": min(better.high, 1.0)},
+        **_evidence(one.values - two.values),
+    }
+
+
+def _on_seeds(scores: Scores, seeds: Sequence[int]) -> Scores:
+    if len(seeds) == len(scores.seeds):
+        return scores
+    rows = [scores.seeds.index(seed) for seed in seeds]
+    lost = [seed for seed in scores.seeds if seed not in seeds]
+    note = f"seed {listed(lost)} left out: not flown on both sides"
+    return Scores(
+        scores.metric,
+        scores.values[rows],
+        tuple(seeds),
+        scores.episodes,
+        scores.levels,
+        scores.layouts,
+        (*scores.notes, note),
+    )
+
+
+def _evidence(gaps: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
+    """p of the sign-flip test and the smallest difference this size could find, from gaps (seeds, episodes)."""
+    by_seed = gaps.mean(axis=1)
+    found: dict[str, Any] = {"p": None, "p_holm": None, "detectable": None, "note": ""}
+    try:
+        found["p"] = sign_flip_p(by_seed)
+    except InputError as error:
+        found["note"] = str(error)
+    if alike(by_seed):
+        found["note"] = "all seeds differ by the same amount: no spread to work out a detectable difference from"
+    else:
+        found["detectable"] = detectable_difference(float(by_seed.std(ddof=1)), len(by_seed), POWER)
+    return found

@@ -1,0 +1,141 @@
+"""RESULTS.md: what is good and what is not in the first ten seconds, then every table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sar_analysis.tables import headline, text_tables
+from sar_analysis.texttable import TextTable
+from sar_analysis.wording import NONE, number, numbers, setting, spread
+
+MOST_WARNINGS = 20
+
+
+def results_markdown(document: Mapping[str, Any]) -> str:
+    """The whole page."""
+    result = document["result"]
+    parts = [
+        f"# {result['title']}: results",
+        *_summary(result),
+        *(_table(table) for table in text_tables(result)),
+        *_registration(result),
+        *_invalid(result),
+        *_warnings(result),
+        *_paper(result),
+        *_card(result, document["run"]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(result: Mapping[str, Any]) -> list[str]:
+    n = result["counts"]
+    flown = (
+        f"- {n['episodes']} missions, {n['valid']} valid, {n['invalid']} INVALID; {len(result['warnings'])} warnings."
+    )
+    registered = "not pre-registered: exploratory"
+    if result["registration"] is not None:
+        registered = _registered(result["registration"])
+    lines = [flown, f"- {result['conditional']}", f"- Registration: {registered}."]
+    return [_table(headline(result)), "\n".join(lines)]
+
+
+def _registered(r: Mapping[str, Any]) -> str:
+    held = sum(v["holds"] for v in r["verdicts"])
+    claims = f"{held} of {len(r['verdicts'])} claims hold" if r["refused"] is None else "its claims cannot be decided"
+    return f"{r['name']} {r['sentence']}; {claims}; {len(r['deviations'])} deviations"
+
+
+def _table(table: TextTable) -> str:
+    lines = [f"## {table.title}", "", _row(table.columns), _row(["---"] * len(table.columns))]
+    lines += [_row(row) for row in table.rows]
+    return "\n".join([*lines, "", table.caption])
+
+
+def _row(cells: Any) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _registration(result: Mapping[str, Any]) -> list[str]:
+    r = result["registration"]
+    if r is None:
+        return []
+    lines = [
+        f"## Registration, {result['title']}",
+        "",
+        f"{r['name']} {r['sentence']}. Hypothesis: {r['hypothesis']}",
+        f"Metric {r['metric']}, estimator {r['estimator']}, purpose {r['run_purpose']}, policy {r['failure_policy']}.",
+    ]
+    lines += [f"- deviation: {text}" for text in r["deviations"]] or ["- no deviation from what was registered"]
+    if r["refused"] is not None:
+        lines.append(f"- not decided: {r['refused']}")
+    for v in r["verdicts"]:
+        shown = spread(r["metric"], v) if v["value"] is not None else "undefined"
+        lines.append(f"- {'HOLDS' if v['holds'] else 'FAILS'}: {v['claim']} ({shown}, {v['method']})")
+    return ["\n".join(lines)]
+
+
+def _invalid(result: Mapping[str, Any]) -> list[str]:
+    bad = [e for e in result["episodes"] if not e["valid"]]
+    reasons: dict[str, int] = {}
+    for e in bad:
+        reason = e["invalid_reason"] or "no reason given"
+        reasons[reason] = reasons.get(reason, 0) + 1
+    told = "; ".join(f"{count} {reason}" for reason, count in sorted(reasons.items())) or NONE
+    return [
+        f"## Invalid missions, {result['title']}",
+        f"{len(bad)} of {len(result['episodes'])}: {told}. They enter no figure.",
+    ]
+
+
+def _warnings(result: Mapping[str, Any]) -> list[str]:
+    said = result["warnings"]
+    lines = [f"- {text}" for text in said[:MOST_WARNINGS]] or ["None."]
+    if len(said) > MOST_WARNINGS:
+        lines.append(f"- and {len(said) - MOST_WARNINGS} more in results.json")
+    lines += [f"- not computed: {item['what']}: {item['why']}" for item in result["not_computed"]]
+    return ["\n".join([f"## Warnings, {result['title']}", "", *lines])]
+
+
+def _paper(result: Mapping[str, Any]) -> list[str]:
+    columns = ("system", "localisation", "area", "search time", "median angle", "drones", "label", "source")
+    rows = [
+        (
+            p["name"],
+            f"{p['localisation_error_m']:g} m",
+            f"{p['area_m2']} m²",
+            f"{p['search_time_s']:g} s",
+            f"{p['angle_of_arrival_median_deg']:g}°",
+            str(p["drones"]),
+            p["note"],
+            p["source"],
+        )
+        for p in result["paper"]
+    ]
+    head = [
+        "## From the paper (paper-to-paper, not a leaderboard standing)",
+        "",
+        _row(columns),
+        _row(["---"] * len(columns)),
+    ]
+    return ["\n".join([*head, *map(_row, rows), "", *(p["caution"] for p in result["paper"])])]
+
+
+def _card(result: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
+    card = result["card"]
+    hyper, compute, versions = card["hyperparameters"], card["compute"], card["versions"]
+    worlds = "; ".join(f"{name} {setting(hashes)}" for name, hashes in versions["worlds"].items())
+    lines = [
+        "- Fixed: " + "; ".join(f"{key} {setting(value)}" for key, value in hyper["fixed"].items()) + ".",
+        "- Varied: " + ("; ".join(f"{key}: {setting(value)}" for key, value in hyper["varied"].items()) or NONE) + ".",
+        f"- Compute: {compute['missions']} missions, {number('hours', compute['flight_hours'])} flight hours, "
+        f"{number('hours', compute['simulated_hours'])} simulated hours. Wall time: {compute['wall_time']}. "
+        f"Training: {compute['training']}.",
+        f"- Versions: flown by sar_eval {setting(versions['sar_eval'])}, "
+        f"episode set {setting(versions['episode_set'])}; worlds {worlds}. "
+        f"Analysed by sar_eval {run['sar_eval']}, Python {run['python']}, numpy {run['numpy']}, "
+        f"scipy {run['scipy']} on {run['platform']}, {run['cpus']} CPUs.",
+        f"- Seeds: {numbers(card['seeds'])}. Episodes: {numbers(card['episodes'])}. Bootstrap: "
+        f"{card['bootstrap']['resamples']} resamples, seed {card['bootstrap']['seed']}, where resampled.",
+    ]
+    return ["\n".join([f"## Reporting card, {result['title']}", "", *lines])]

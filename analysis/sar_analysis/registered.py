@@ -1,0 +1,124 @@
+"""Results held against their registration: was it locked, was that flown, and does each registered claim hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sar_analysis.claims import Verdict, decide
+from sar_analysis.conditions import Group, crossed, with_undetected
+from sar_analysis.metrics import EpisodeMetrics
+from sar_analysis.prereg import Condition, Registration, deviations, load_registration, verify
+from sar_analysis.scores import Scores, listed
+from sar_analysis.sections import interval
+from sar_analysis.summary import NOISE
+from sar_core.errors import InputError, MissingDataError, SarError
+
+
+def held_against(path: Path, groups: Sequence[Group]) -> dict[str, Any]:
+    """The registration's part of the results."""
+    match, registration = verify(path), load_registration(path)
+    parted = list(departures(registration, groups))
+    try:
+        verdicts, refused = [_plain(v) for v in decide(registration, tables(registration, groups))], None
+    except SarError as error:
+        verdicts, refused = [], str(error)
+    return {
+        "name": path.name,
+        "status": match.status,
+        "sentence": match.sentence,
+        "sha256": match.sha256,
+        "hypothesis": registration.hypothesis,
+        "metric": registration.metric,
+        "estimator": registration.estimator,
+        "run_purpose": registration.run_purpose,
+        "failure_policy": registration.failure_policy,
+        "deviations": parted,
+        "verdicts": verdicts,
+        "refused": refused,
+    }
+
+
+def departures(registration: Registration, groups: Sequence[Group]) -> tuple[str, ...]:
+    """How what was flown departs from what was registered."""
+    named = {name: matching(condition, groups) for name, condition in _by_name(registration).items()}
+    flown = [name for name, found in named.items() if found]
+    found = list(
+        deviations(
+            registration,
+            flown,
+            {e.seed for g in groups for e in g.episodes},
+            {e.episode for g in groups for e in g.episodes},
+        )
+    )
+    claimed = {g.id for group in named.values() for g in group}
+    if stray := [g.label for g in groups if g.id not in claimed]:
+        found.append(f"conditions flown but not registered: {listed(stray)}")
+    sets = {e.episode_set for g in groups for e in g.episodes}
+    if sets - {registration.episodes.set_version}:
+        told = listed(sorted(map(str, sets)))
+        found.append(f"episode set {told} flown, version {registration.episodes.set_version} registered")
+    invalid = sum(not e.valid for g in groups for e in g.episodes)
+    if invalid:
+        found.append(f"{invalid} INVALID missions; the registered policy is {registration.failure_policy}")
+    return tuple(found)
+
+
+def matching(condition: Condition, groups: Sequence[Group]) -> list[Group]:
+    """The flown conditions that have every setting a registered one names."""
+    return [g for g in groups if all(_flown(g, key) == value for key, value in condition.changes.items())]
+
+
+def tables(registration: Registration, groups: Sequence[Group]) -> dict[str, Scores]:
+    """One crossed table per registered condition, of the registered seeds and episodes only."""
+    if registration.metric not in EpisodeMetrics.__dataclass_fields__:
+        raise InputError(f"metric {registration.metric!r} is no column of the episodes' table; see docs/metrics.md")
+    found = {}
+    for condition in registration.conditions:
+        mine = matching(condition, groups)
+        _only_noise_differs(condition.name, mine)
+        episodes = [e for g in mine for e in g.episodes]
+        episodes = [e for e in episodes if e.seed in registration.seeds and e.episode in registration.episodes.indices]
+        if not episodes:
+            raise MissingDataError(f"condition {condition.name}: none of its registered missions was flown")
+        if registration.estimator == "median" and registration.metric == "localization_error_m":
+            episodes = with_undetected(episodes)
+        found[condition.name] = crossed(registration.metric, episodes, registration.failure_policy == "best_effort")
+    return found
+
+
+def _only_noise_differs(name: str, groups: Sequence[Group]) -> None:
+    for key in {key for g in groups for key, _ in (*g.condition, *g.extras)} - set(NOISE):
+        values = {str(dict((*g.condition, *g.extras)).get(key)) for g in groups}
+        if len(values) > 1:
+            raise InputError(
+                f"condition {name} fits {listed([g.id for g in groups])}, which differ in {key} "
+                f"({listed(sorted(values))}); allowed: a registration that names it"
+            )
+
+
+def _by_name(registration: Registration) -> dict[str, Condition]:
+    return {condition.name: condition for condition in registration.conditions}
+
+
+def _flown(g: Group, key: str) -> Any:
+    """A setting of a group: one of its own, or what all its episodes were configured with."""
+    own = dict((*g.condition, *g.extras))
+    return own[key] if key in own else g.episodes[0].configuration.get(key)
+
+
+def _plain(verdict: Verdict) -> dict[str, Any]:
+    t = verdict.threshold
+    against = f" against {t.against}" if t.against else ""
+    relation = t.relation.replace("_", " ")
+    return {
+        "claim": f"{t.condition}{against}: {t.part} {relation} {t.limit:g}",
+        "condition": t.condition,
+        "against": t.against,
+        "part": t.part,
+        "relation": t.relation,
+        "limit": t.limit,
+        "holds": verdict.holds,
+        **interval(verdict.interval),
+    }

@@ -1,0 +1,123 @@
+"""Everything one command writes: the document, its texts, figures and page, all or nothing in one folder.
+
+A report is made beside its place and renamed into it, so a reader never sees half of one; an earlier report of ours is
+replaced, anything else is never touched.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sar_analysis.csvfiles import write_csv_files
+from sar_analysis.latex import results_latex
+from sar_analysis.markdown import results_markdown
+from sar_analysis.results import build_results, check_options
+from sar_analysis.table import Table, analyze
+from sar_core.errors import InputError, MissingDependencyError
+
+TEXTS = ("RESULTS.md", "results.json", "results.tex", "episodes.csv", "victims.csv", "summary.csv")
+PAGE, FIGURES = "report.html", "figures"
+PICTURES = (".png", ".svg")
+GET = "pip install 'sar-eval[report]'"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where it lies, what it holds (relative names), what had to be left out and why, and the document itself."""
+
+    out: Path
+    files: tuple[str, ...]
+    left_out: tuple[str, ...]
+    document: dict[str, Any]
+
+
+def write_report(
+    folder: Path,
+    out: Path,
+    registration: Path | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    workers: int | None = None,
+    tell: Callable[[int, int], None] = lambda done, of: None,
+) -> Report:
+    """Analyse a folder of bags (or records) and write the report; refused before reading if it could not be written."""
+    check_options(resamples, seed)
+    check_place(out)
+    table = analyze(folder, workers, tell)
+    document = build_results(table, registration, resamples, seed)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as beside:
+        fresh = Path(beside) / "new"
+        fresh.mkdir()
+        write_texts(document, table, fresh)
+        left_out = _drawn(document, fresh) + _paged(document, table, fresh)
+        files = sorted(str(f.relative_to(fresh)) for f in fresh.rglob("*") if f.is_file())
+        check_place(out)
+        if out.exists():
+            os.rename(out, Path(beside) / "old")
+        os.rename(fresh, out)
+    return Report(out, tuple(files), tuple(left_out), document)
+
+
+def write_texts(document: dict[str, Any], table: Table, folder: Path) -> None:
+    """RESULTS.md, results.json, results.tex and the CSV files."""
+    (folder / "RESULTS.md").write_text(results_markdown(document), encoding="utf-8")
+    (folder / "results.tex").write_text(results_latex(document), encoding="utf-8")
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / "results.json").write_text(text + "\n", encoding="utf-8")
+    write_csv_files(document, table, folder)
+
+
+def check_place(out: Path) -> None:
+    """Refuse a place that holds anything but an earlier report of ours."""
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise InputError(f"{out}: exists and is not a folder; choose another --out")
+    if not out.exists():
+        return
+    foreign = sorted(str(f.relative_to(out)) for f in out.rglob("*") if not _ours(f, out))
+    if foreign:
+        raise InputError(f"{out}: holds {foreign[0]}, which is no part of a report; choose another or an empty --out")
+
+
+def default_place(folder: Path) -> Path:
+    """Inside a folder of bags, beside a single bag or a file of records."""
+    alone = folder.is_file() or (folder / "metadata.yaml").exists()
+    return folder.with_name(f"{folder.stem}-report") if alone else folder / "report"
+
+
+def _ours(file: Path, out: Path) -> bool:
+    parts = file.relative_to(out).parts
+    if len(parts) == 1:
+        return parts[0] in (*TEXTS, PAGE) or (parts[0] == FIGURES and file.is_dir())
+    return parts[0] == FIGURES and len(parts) == 2 and file.suffix in PICTURES
+
+
+def _drawn(document: dict[str, Any], folder: Path) -> list[str]:
+    """Draw the figures; what is missing for that is said, and the rest of the report stands without them."""
+    try:
+        importlib.import_module("sar_analysis.figures").draw_figures(document, folder / FIGURES)
+    except (ModuleNotFoundError, MissingDependencyError) as error:
+        shutil.rmtree(folder / FIGURES, ignore_errors=True)
+        return [f"figures: {_lack(error)}"]
+    return []
+
+
+def _paged(document: dict[str, Any], table: Table, folder: Path) -> list[str]:
+    try:
+        page = importlib.import_module("sar_analysis.page")
+        page.write_page(document, table, getattr(table, "bags", {}), folder / PAGE)
+    except (ModuleNotFoundError, MissingDependencyError) as error:
+        return [f"{PAGE}: {_lack(error)}"]
+    return []
+
+
+def _lack(error: ModuleNotFoundError | MissingDependencyError) -> str:
+    return str(error) if isinstance(error, MissingDependencyError) else f"{error.name} is not installed; {GET}"

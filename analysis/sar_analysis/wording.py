@@ -1,0 +1,118 @@
+"""Numbers as people read them: one place decides units and digits, so that every output shows the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+OPEN = "open"
+"""Stands for an end of an interval that so few values cannot give; captions explain it."""
+NONE = "none"
+
+NAMES = {
+    "episode_return": "return",
+    "coverage_240s": "coverage at 240 s",
+    "overlap_ratio": "overlap",
+    "path_m": "path",
+    "energy_batteries": "energy, batteries",
+    "yaw_rate_rms_rps": "yaw rate, rad/s",
+    "jerk_rms_mps3": "jerk, m/s³",
+    "time_to_first_detection_s": "first detection",
+    "time_to_each_victim_s": "each victim",
+    "time_to_95_s": "95 % covered",
+}
+_SHARES = ("coverage_240s", "overlap_ratio", "improvement")
+_PLACES = {
+    "episode_return": (0, ""),
+    "path_m": (0, " m"),
+    "energy_batteries": (2, ""),
+    "yaw_rate_rms_rps": (3, ""),
+    "jerk_rms_mps3": (2, ""),
+}
+
+
+def number(metric: str, value: float) -> str:
+    """One value with its unit."""
+    if metric in _SHARES or metric.startswith(("missions_with", "victims_found")):
+        return f"{100 * value:.1f} %"
+    if metric.endswith("_s"):
+        return f"{value:.1f} s"
+    if metric in _PLACES:
+        places, unit = _PLACES[metric]
+        return _unsigned_zero(f"{value:.{places}f}") + unit
+    if metric.endswith("_m"):
+        return f"{value:.2f} m"
+    return f"{value:.3g}"
+
+
+def bare(metric: str, value: float | None) -> str:
+    """The same without its unit, for the ends of an interval; a missing end is said to be open."""
+    return OPEN if value is None else number(metric, value).split(" ")[0]
+
+
+def spread(metric: str, item: Mapping[str, Any]) -> str:
+    """Value and interval: 45.1 % [40.2, 50.3]."""
+    return f"{number(metric, item['value'])} [{bare(metric, item['low'])}, {bare(metric, item['high'])}]"
+
+
+def estimate(item: Mapping[str, Any] | None, why: str = "not computed") -> str:
+    """An estimate with what it rests on: of how many missions or victims, or how many events."""
+    if item is None:
+        return why
+    metric, n = item["metric"], item["n"]
+    if str(item["method"]).startswith("Clopper"):
+        return f"{round(item['value'] * n)} of {n}: {spread(metric, item)}"
+    if item["method"] == "order statistics":
+        return f"{spread(metric, item)}, n {n}"
+    if item["low"] is None:
+        return f"{number(metric, item['value'])}, n {n}"
+    return spread(metric, item)
+
+
+def score(item: Mapping[str, Any] | None) -> str:
+    """An IQM with its interval; one that was refused is explained once, under its table."""
+    if item is None:
+        return "not computed"
+    if "refused" in item:
+        return f"{number(item['metric'], item['value'])}, no interval" if "value" in item else "refused"
+    return f"{spread(item['metric'], item)}, n {item['n']}"
+
+
+def time(item: Mapping[str, Any]) -> str:
+    """A censored median: when, between when, and how many ever had it."""
+    if not item["n"]:
+        return f"no {item['unit']}"
+    came = f"{item['reached']} of {item['n']}"
+    if item["median"] is None:
+        return f"not reached ({came})"
+    low = "open" if item["low"] is None else f"{item['low']:.1f}"
+    high = "not reached" if item["high"] is None else f"{item['high']:.1f}"
+    return f"{item['median']:.1f} s [{low}, {high}] ({came})"
+
+
+def numbers(items: Sequence[int], most: int = 12) -> str:
+    """A list of seeds or episodes, shortened where it runs on without a gap."""
+    if not items:
+        return NONE
+    if len(items) > 2 and list(items) == list(range(items[0], items[-1] + 1)):
+        return f"{items[0]} to {items[-1]}"
+    head = ", ".join(map(str, items[:most]))
+    return head if len(items) <= most else f"{head} and {len(items) - most} more"
+
+
+def setting(value: Any) -> str:
+    """A configured value in one piece; hashes are cut to what tells them apart."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {setting(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(setting, value)) or NONE
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text[:12] if len(text) == 64 else text
+
+
+def _unsigned_zero(text: str) -> str:
+    return text.lstrip("-") if not text.strip("-0.") else text
