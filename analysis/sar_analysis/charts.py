@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sar_analysis.markup import Html, join, tag
 
 WIDTH, HEIGHT = 320, 200
-LEFT, RIGHT, TOP, BOTTOM = 38, 8, 8, 34
+LEFT, RIGHT, TOP, BOTTOM = 38, 14, 8, 34
 
 
 @dataclass(frozen=True)

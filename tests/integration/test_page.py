@@ -13,11 +13,12 @@ import pytest
 
 from sar_analysis.page import render
 from sar_analysis.replaydata import Replay, make_replay
+from sar_analysis.results import build_results
 from sar_analysis.table import analyze
 from sar_eval.config import Scenario, prepare
 from sar_eval.episode import fly_episode
 from tests.integration.browser import MISSING, Browser, find_chromium
-from tests.integration.pagemaker import document, multiplied
+from tests.integration.pagemaker import multiplied
 from tests.unit.sar_analysis.bagmaker import Made, report, straight
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason=MISSING)
@@ -45,7 +46,7 @@ def flown(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], lis
     alarm = [report(8.0, 60.0, 60.0, 0.3), report(12.0, 60.0, 60.0, 0.95)]
     Made(path, 2.0, 18.0, devices=[(7, 0, (20.0, 60.0, 0.5))], reports=alarm).write(runs / "alarm")
     table = analyze(runs, workers=1)
-    results = document(table)
+    results = build_results(table, resamples=200)
     keys = {e.episode_id: table.bags[e.key] for e in table.episodes}
     return results, [make_replay(keys[row["episode_id"]]) for row in results["result"]["episodes"]]
 

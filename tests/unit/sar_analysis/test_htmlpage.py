@@ -16,8 +16,8 @@ from sar_analysis.charts import Axis, Curve, curve_panel, interval_bar
 from sar_analysis.markup import join, tag
 from sar_analysis.page import link_names, match_rows, render, write_page
 from sar_analysis.panels import SECTIONS, number
+from sar_analysis.results import build_results
 from sar_analysis.table import Table, analyze
-from tests.integration.pagemaker import document
 from tests.unit.sar_analysis.bagmaker import Made, report, straight
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -63,7 +63,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
 
 @pytest.fixture(scope="module")
 def results(table: Table) -> dict[str, Any]:
-    return document(table)
+    return build_results(table, resamples=200)
 
 
 def test_nothing_from_data_becomes_markup(results: dict[str, Any], table: Table) -> None:
