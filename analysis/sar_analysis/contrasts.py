@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from sar_analysis.comparisons import holm, sign_flip_p
 from sar_analysis.conditions import Group, crossed, rivals
 from sar_analysis.improvement import paired_improvement
 from sar_analysis.rates import POWER, detectable_difference
 from sar_analysis.resampling import alike, paired
-from sar_analysis.scores import Scores, listed, on_common_episodes
+from sar_analysis.scores import Array, Scores, listed, on_common_episodes
 from sar_analysis.sections import Options, interval
 from sar_core.errors import InputError, SarError
 
@@ -50,7 +48,9 @@ def _compare(metric: str, first: Group, second: Group, options: Options) -> dict
         "n": one.values.size,
         "seeds": len(common),
         "improvement": {"value": better.value, "low": max(better.low, 0.0), "high": min(better.high, 1.0)},
-        **_evidence(one.values - two.values),
+        **_evidence(
+            one.values - two.values, "P has no width: every pair went alike" if better.low == better.high else ""
+        ),
     }
 
 
@@ -71,10 +71,10 @@ def _on_seeds(scores: Scores, seeds: Sequence[int]) -> Scores:
     )
 
 
-def _evidence(gaps: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
+def _evidence(gaps: Array, note: str) -> dict[str, Any]:
     """p of the sign-flip test and the smallest difference this size could find, from gaps (seeds, episodes)."""
     by_seed = gaps.mean(axis=1)
-    found: dict[str, Any] = {"p": None, "p_holm": None, "detectable": None, "note": ""}
+    found: dict[str, Any] = {"p": None, "p_holm": None, "detectable": None, "note": note}
     try:
         found["p"] = sign_flip_p(by_seed)
     except InputError as error:

@@ -47,7 +47,7 @@ def _registered(r: Mapping[str, Any]) -> str:
 
 
 def _table(table: TextTable) -> str:
-    lines = [f"## {table.title}", "", _row(table.columns), _row(["---"] * len(table.columns))]
+    lines = [f"## {table.title}", _row(table.columns), _row(["---"] * len(table.columns))]
     lines += [_row(row) for row in table.rows]
     return "\n".join([*lines, "", table.caption])
 
@@ -62,7 +62,6 @@ def _registration(result: Mapping[str, Any]) -> list[str]:
         return []
     lines = [
         f"## Registration, {result['title']}",
-        "",
         f"{r['name']} {r['sentence']}. Hypothesis: {r['hypothesis']}",
         f"Metric {r['metric']}, estimator {r['estimator']}, purpose {r['run_purpose']}, policy {r['failure_policy']}.",
     ]
@@ -90,11 +89,11 @@ def _invalid(result: Mapping[str, Any]) -> list[str]:
 
 def _warnings(result: Mapping[str, Any]) -> list[str]:
     said = result["warnings"]
-    lines = [f"- {text}" for text in said[:MOST_WARNINGS]] or ["None."]
+    lines = [f"- {text}" for text in said[:MOST_WARNINGS]] or ["- no warning"]
     if len(said) > MOST_WARNINGS:
         lines.append(f"- and {len(said) - MOST_WARNINGS} more in results.json")
     lines += [f"- not computed: {item['what']}: {item['why']}" for item in result["not_computed"]]
-    return ["\n".join([f"## Warnings, {result['title']}", "", *lines])]
+    return ["\n".join([f"## Warnings, {result['title']}", *lines])]
 
 
 def _paper(result: Mapping[str, Any]) -> list[str]:
@@ -114,7 +113,6 @@ def _paper(result: Mapping[str, Any]) -> list[str]:
     ]
     head = [
         "## From the paper (paper-to-paper, not a leaderboard standing)",
-        "",
         _row(columns),
         _row(["---"] * len(columns)),
     ]
@@ -138,4 +136,4 @@ def _card(result: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
         f"- Seeds: {numbers(card['seeds'])}. Episodes: {numbers(card['episodes'])}. Bootstrap: "
         f"{card['bootstrap']['resamples']} resamples, seed {card['bootstrap']['seed']}, where resampled.",
     ]
-    return ["\n".join([f"## Reporting card, {result['title']}", "", *lines])]
+    return ["\n".join([f"## Reporting card, {result['title']}", *lines])]

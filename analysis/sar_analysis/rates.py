@@ -66,7 +66,9 @@ def detectable_difference(deviation: float, units: int, power: float = POWER, co
 
     def missing(shift: float) -> float:
         upper = scipy.stats.nct.sf(critical, freedom, shift)
-        return float(upper + scipy.stats.nct.cdf(-critical, freedom, shift)) - power
+        lower = scipy.stats.nct.cdf(-critical, freedom, shift)
+        # scipy 1.17 gives nan for some lower tails so far out that they are below 1e-12.
+        return float(upper + (0.0 if math.isnan(lower) else lower)) - power
 
     highest = critical
     while missing(highest) < 0.0:

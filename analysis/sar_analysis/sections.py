@@ -19,7 +19,7 @@ from sar_analysis.interval import Interval, Reading
 from sar_analysis.metrics import CURVE_STEP_S, EpisodeMetrics
 from sar_analysis.resampling import bootstrap
 from sar_analysis.scores import Scores
-from sar_analysis.summary import Summary, detection_times, profile_errors, share, summarise
+from sar_analysis.summary import Summary, profile_errors, share, summarise
 from sar_analysis.survival import median_time
 from sar_core.errors import SarError
 
@@ -59,7 +59,7 @@ class Options:
 
 def section(g: Group, options: Options) -> dict[str, Any]:
     """Everything known about one condition."""
-    (summary,) = summarise(g.episodes)
+    (summary,) = summarise(g.episodes, [name for name, _ in g.condition])
     return {
         "id": g.id,
         "label": g.label,
@@ -166,20 +166,25 @@ def interval(found: Interval) -> dict[str, Any]:
 
 
 def times(valid: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
-    """Median times with what never came censored at the end of the search."""
+    """Median times; what did not come within the search, be it later on the way home, is censored at its end.
+
+    Every mission is watched for as long as it searched. Counting a report after that as an event, while those without
+    one leave the count at the search's end, would make the late ones look like all there were.
+    """
     searched = [e for e in valid if e.victims]
     first = [(e.time_to_first_detection_s, e.search_time_s) for e in searched]
+    each = [(v.time_s, e.search_time_s) for e in searched for v in e.victims]
     covered = [(e.time_to_95_s, e.search_time_s) for e in valid]
-    victim_times, victim_seen = detection_times(valid)
     return [
         _time("time_to_first_detection_s", *_censored(first), unit="missions"),
-        _time("time_to_each_victim_s", victim_times.tolist(), victim_seen.tolist(), unit="victims"),
+        _time("time_to_each_victim_s", *_censored(each), unit="victims"),
         _time("time_to_95_s", *_censored(covered), unit="missions"),
     ]
 
 
 def _censored(pairs: Sequence[tuple[float | None, float]]) -> tuple[list[float], list[bool]]:
-    return [end if t is None else t for t, end in pairs], [t is not None for t, _ in pairs]
+    seen = [t is not None and t <= end for t, end in pairs]
+    return [t if came and t is not None else end for (t, end), came in zip(pairs, seen, strict=True)], seen
 
 
 def _time(metric: str, when: list[float], seen: list[bool], unit: str) -> dict[str, Any]:

@@ -160,7 +160,8 @@ def times(result: Mapping[str, Any]) -> TextTable:
         *(f"median time to: {NAMES[t['metric']]}" for t in result["conditions"][0]["times"]),
     )
     caption = (
-        "Kaplan-Meier, log-log; what never came is censored at the end of the search. In brackets how many had it."
+        "Kaplan-Meier, log-log; what did not come within the search is censored at its end. In brackets how many had it."
+        " No resampling."
     )
     return make(result, "times", "Times", columns, rows, caption)
 
@@ -199,7 +200,7 @@ def _method(found: Iterable[Mapping[str, Any]]) -> str:
         drawn = f"{s['resamples']} resamples, bootstrap seed {s['seed']}" if s["resamples"] else "no resampling"
         ways.append(f"{100 * s['confidence']:g} % interval: {s['method']} ({s['estimand']}; {drawn})")
         notes += s["notes"]
-    said = [*dict.fromkeys(ways), *dict.fromkeys(notes)][:5]
+    said = [*dict.fromkeys(ways), *dict.fromkeys(notes)][:8]
     return " ".join(f"{text[:1].upper()}{text[1:]}." for text in said)
 
 

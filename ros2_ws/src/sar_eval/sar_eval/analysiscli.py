@@ -69,7 +69,9 @@ def analyze(
         return
     tiers = ", ".join(sorted({e.tier for e in table.episodes})) or "no tier"
     out.print(_missions(table, tiers))
-    out.print(_summary(groups, tiers))
+    for group in groups:
+        out.print(_summary(group, tiers))
+    say("95 % intervals: Clopper-Pearson for shares, order statistics for CEP (open: too few victims for that end)")
     _warn(table.warnings())
     if csv is not None:
         say(f"{csv}: {len(table.episodes)} rows written")
@@ -79,46 +81,55 @@ def _missions(table: Any, tiers: str) -> Table:
     """The tidy table's columns that fit a terminal."""
     n = table.counts()
     view = _table(f"Stage 2 ({tiers}): {n['episodes']} missions, {n['invalid']} invalid")
-    heads = (
-        "mission",
+    for head in ("world", "pattern"):
+        view.add_column(head, overflow="fold")
+    for head in (
+        "seed",
+        "epi-\nsode",
         "valid",
-        "coverage\n240 s",
+        "cover\n240 s",
         "colli-\nsions",
         "near\nmisses",
         "found",
         "false\nalarms",
-        "error\nm",
-    )
-    for index, head in enumerate(heads):
-        view.add_column(head, justify="left" if index == 0 else "right", no_wrap=index > 0, overflow="fold")
+    ):
+        view.add_column(head, justify="right")
     for e in table.episodes:
-        found = "no radio" if e.detections is None else f"{e.detections} of {len(e.victims)}"
         cells = (
+            e.world,
+            e.pattern.replace("_", " "),
+            str(e.seed),
+            str(e.episode),
             "yes" if e.valid else str(e.invalid_reason),
-            _or_words(e.coverage_240s, "{:.1%}"),
+            "none" if e.coverage_240s is None else f"{e.coverage_240s:.1%}",
             str(e.collisions),
-            str(e.near_misses),
-            found,
-            _or_words(e.false_alarms, "{}"),
-            _or_words(e.localization_error_m, "{:.2f}"),
+            "no radio" if e.detections is None else f"{e.detections} of {len(e.victims)}",
+            "no radio" if e.false_alarms is None else str(e.false_alarms),
         )
-        view.add_row(escape(e.episode_id), *map(escape, cells))
+        view.add_row(*map(escape, cells))
     return view
 
 
-def _summary(groups: Any, tiers: str) -> Table:
+FIGURES = (
+    ("missions_with_false_alarm", "missions with a false alarm"),
+    ("missions_with_collision", "missions with a collision"),
+    ("victims_found", "victims found"),
+    ("cep50_m", "CEP50 at the first report"),
+    ("cep95_m", "CEP95 at the first report"),
+    ("coverage_240s", "coverage at 240 s, mean"),
+)
+
+
+def _summary(group: Any, tiers: str) -> Table:
+    """One condition, a figure per line."""
     wording = _library("wording")
-    seeds = sorted({seed for g in groups for seed in g.seeds})
-    view = _table(f"Stage 2 ({tiers}), seeds {wording.numbers(seeds)}; exact 95 % intervals, missions as independent")
-    for head in ("condition", "missions", "in-\nvalid"):
-        view.add_column(head, justify="left" if head == "condition" else "right", overflow="fold")
-    names = ("missions_with_false_alarm", "missions_with_collision", "victims_found", "cep50_m", "coverage_240s")
-    for head in ("with a\nfalse alarm", "with a\ncollision", "victims\nfound", "CEP50", "coverage\n240 s"):
-        view.add_column(head, justify="right", overflow="fold")
-    for g in groups:
-        label = " ".join(str(value) for _, value in g.condition if value is not None and value is not False)
-        cells = [wording.estimate(_plain(g.estimate(name)), "none") for name in names]
-        view.add_row(escape(label), str(g.missions), str(g.invalid), *map(escape, cells))
+    label = ", ".join(f"{name} {value}" for name, value in group.condition if value is not None)
+    flown = f"{group.missions} missions, {group.invalid} invalid, seeds {wording.numbers(group.seeds)}"
+    view = _table(f"Stage 2 ({tiers}): {label}; {flown}", show_header=False)
+    view.add_column("figure", no_wrap=True)
+    view.add_column("value")
+    for name, words in FIGURES:
+        view.add_row(words, escape(wording.estimate(_plain(group.estimate(name)), "not computed")))
     return view
 
 
@@ -126,12 +137,8 @@ def _plain(estimate: Any) -> dict[str, Any] | None:
     return None if estimate is None else vars(estimate)
 
 
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-
-
-def _or_words(value: Any, text: str) -> str:
-    return "none" if value is None else text.format(value)
+def _table(title: str, show_header: bool = True) -> Table:
+    return Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=show_header)
 
 
 def _warn(warnings: list[str]) -> None:
@@ -178,11 +185,9 @@ def report(
         print(json.dumps({**told, "warnings": result["warnings"]}))
         return
     headline = _library("tables").headline(result)
-    view = _table(headline.title)
-    for column in headline.columns:
-        view.add_column(column, overflow="fold")
-    for row in headline.rows:
-        view.add_row(*map(escape, row))
+    view = _table(headline.title, show_header=False)
+    for cells in zip(headline.columns, *headline.rows, strict=True):
+        view.add_row(*map(escape, cells))
     out.print(view)
     _warn(result["warnings"])
     for text in made.left_out:
