@@ -163,22 +163,22 @@ def test_the_replay_flies_what_the_bag_holds(
 
 def test_keys_move_the_time_and_the_address_names_it(browser: Browser, page: Path) -> None:
     name = browser.run("document.querySelector('#episode-table a[data-open*=lawnmower]').dataset.open")
-    browser.open(page, f"#episode={name}&t=30")
+    browser.open(page, f"#episode={name}&t=5")
     browser.wait("player.replay !== null")
-    assert browser.run("player.t") == 300
+    assert browser.run("player.t") == 50
     browser.press("ArrowRight")
     browser.press("ArrowRight", shift=True)
-    assert browser.run("player.t") == 410
+    assert browser.run("player.t") == 160
     browser.press("ArrowLeft")
     assert browser.run("[player.t, document.getElementById('time').value, location.hash]") == [
-        400,
-        "400",
-        f"#episode={name}&t=40",
+        150,
+        "150",
+        f"#episode={name}&t=15",
     ]
-    assert "40.0 seconds" in browser.run("document.getElementById('spoken').textContent")
+    assert "15.0 seconds" in browser.run("document.getElementById('spoken').textContent")
     browser.press("n")
     first = browser.run("player.t")
-    assert first == browser.run("player.replay.moments.find((m) => m.t > 400).t")
+    assert first == browser.run("player.replay.moments.find((m) => m.t > 150).t")
     browser.press(" ")
     browser.wait(f"player.playing && player.t > {first}")
     browser.press(" ")
