@@ -61,7 +61,7 @@ function openReplay(data) {
 
 function moments(replay) {
   const found = [], r = replay.reports;
-  const of = (k) => (r.device[k] >= 0 ? words(replay.devices[r.device[k]].kind) : "unknown transmitter");
+  const of = (k) => (r.device[k] >= 0 ? words(replay.devices[r.device[k]].kind) : "unknown");
   for (const event of replay.events) {
     const who = event.other ? `drones ${event.uav} and ${event.other}` : `drone ${event.uav}`;
     const what = { drone_drone: "collision", drone_obstacle: `collision with ${event.obstacle}`, drone_ground: "collision with the ground",
@@ -71,7 +71,7 @@ function moments(replay) {
     found.push({ t: event.begin, until: event.end, kind, x: event.x, y: event.y, text: `${what}: ${who}${lasts}, least distance ${(event.least_cm / 100).toFixed(2)} m` });
   }
   for (const k of r.detections) found.push({ t: r.t[k], until: r.t[k], kind: "detection", x: r.x[k], y: r.y[k], text: `victim found: drone ${r.uav[k]}, confidence ${(r.confidence[k] / 1000).toFixed(3)}` });
-  for (const k of r.false_alarms) found.push({ t: r.t[k], until: r.t[k], kind: "false_alarm", x: r.x[k], y: r.y[k], text: `false alarm: drone ${r.uav[k]} on ${of(k)}, confidence ${(r.confidence[k] / 1000).toFixed(3)}` });
+  for (const k of r.false_alarms) found.push({ t: r.t[k], until: r.t[k], kind: "false_alarm", x: r.x[k], y: r.y[k], text: `false alarm: drone ${r.uav[k]}, transmitter: ${of(k)}, confidence ${(r.confidence[k] / 1000).toFixed(3)}` });
   replay.failsafes.forEach((changes, drone) => {
     for (const [t, state] of changes) if (state !== "nominal") found.push({ t, until: t, kind: "failsafe", drone, text: `failsafe: drone ${drone + 1}, ${words(state)}` });
   });
@@ -161,7 +161,7 @@ function openMap(svg, canvas, replay, scene) {
       const [x, y] = dm(moment.x, moment.y).split(" ");
       if (moment.kind === "collision" || moment.kind === "near_miss" || moment.kind === "geofence") {
         touches.append(make("circle", { class: `touch ${moment.kind}`, cx: x, cy: y, r: 12 }));
-        touches.append(make("path", { class: `touch ${moment.kind}`, d: `M${x - 5} ${y - 5}l10 10m-10 0l10 -10` }));
+        touches.append(make("circle", { class: `touch ${moment.kind}`, cx: x, cy: y, r: 6 }));
       } else touches.append(make("circle", { class: `touch ${moment.kind}`, cx: x, cy: y, r: 14, style: moment.kind === "detection" ? "stroke:#0072b2" : "" }));
     }
   };
