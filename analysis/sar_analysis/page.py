@@ -70,8 +70,8 @@ def render(results: Mapping[str, Any], replays: Sequence[Replay | str | None]) -
     result = results["result"]
     rows = result.get("episodes") or []
     links = link_names(rows)
-    scenes = {r.data["world"]: r.scene for r in replays if isinstance(r, Replay) and r.scene is not None}
-    data = [tag("script", pack(scene), type="text/plain", data_world=key) for key, scene in sorted(scenes.items())]
+    scenes = {r.data["scene"]: r.scene for r in replays if isinstance(r, Replay) and r.scene is not None}
+    data = [tag("script", pack(scene), type="text/plain", data_scene=key) for key, scene in sorted(scenes.items())]
     data += [
         tag("script", pack(r.data), type="text/plain", data_replay=link)
         for link, r in zip(links, replays, strict=True)
@@ -135,8 +135,20 @@ def _episodes(rows: Sequence[Mapping[str, Any]], links: Sequence[str], replays: 
     table = tag("table", tag("thead", tag("tr", *cells)), tag("tbody", *body), id="episode-table")
     return join(
         tag("div", table, class_="wide tall", tabindex=0, role="region", aria_label="Episodes"),
-        [note(f"Replays that cannot be shown: {'; '.join(lost)}")] if lost else None,
+        note(f"Replays that cannot be shown: {'; '.join(lost)}") if lost else None,
+        *(note(text) for text in _contradictions(replays)),
     )
+
+
+def _contradictions(replays: Sequence[Replay | str | None]) -> list[str]:
+    """Bags that name one world file and hold different geometries of it; each replay is drawn with its own."""
+    maps: dict[tuple[str, str], set[str]] = {}
+    for r in replays:
+        if isinstance(r, Replay) and r.scene is not None:
+            maps.setdefault((r.scene["name"], r.scene["sha256"]), set()).add(r.data["scene"])
+    return [
+        f"{len(m)} different maps are all called {name} {sha[:12]}." for (name, sha), m in maps.items() if len(m) > 1
+    ]
 
 
 def _row(row: Mapping[str, Any], link: str, replay: Replay | str | None) -> Html:

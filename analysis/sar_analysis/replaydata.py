@@ -7,6 +7,7 @@ hold the first value and then differences. The whole is JSON, deflated: 240 s of
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import multiprocessing
 import os
@@ -51,7 +52,7 @@ GATES = ("accept", "predict_only", "reject", "recalibrate", "forced_accept")
 
 @dataclass(frozen=True)
 class Replay:
-    """An episode's plain data, and the place it was flown in: None where the bag does not hold it."""
+    """An episode's plain data, and the place it was flown in, named by data["scene"]: None where the bag has none."""
 
     data: dict[str, Any]
     scene: dict[str, Any] | None
@@ -65,9 +66,10 @@ def make_replay(bag: Bag | Path) -> Replay:
     times, search = truth.times_s, search_span(bag)
     begin_s = float(times[search.start]) if search is not None else None
     end_s = float(times[search.stop - 1]) if search is not None else None
+    scene = None if bag.world is None else _plain_scene(bag.world)
     data = {
         "episode_id": info.episode_id,
-        "world": None if bag.world is None else bag.world.sha256,
+        "scene": None if scene is None else hashlib.sha256(json.dumps(scene).encode()).hexdigest()[:16],
         "area_m": info.area_m,
         "end": _tenths(float(times[-1])),
         "search": None if begin_s is None or end_s is None else [_tenths(begin_s), _tenths(end_s)],
@@ -82,7 +84,7 @@ def make_replay(bag: Bag | Path) -> Replay:
         "failsafes": [_changes(h, h.failsafe, FAILSAFES) for h in bag.health],
         "cells": _cells(bag, search),
     }
-    return Replay(data, None if bag.world is None else _plain_scene(bag.world))
+    return Replay(data, scene)
 
 
 def make_replays(bags: Mapping[str, Path], workers: int | None = None) -> dict[str, Replay | str]:

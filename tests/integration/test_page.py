@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sar_analysis.page import render
-from sar_analysis.replaydata import Replay, make_replay
+from sar_analysis.replaydata import Replay, make_replay, pack
 from sar_analysis.results import build_results
 from sar_analysis.table import analyze
 from sar_eval.config import Scenario, prepare
@@ -95,8 +95,11 @@ def painted(browser: Browser, selector: str, colour: tuple[int, int, int], folde
     return int((np.abs(image * 255 - np.array(colour)) < 3).all(axis=-1).sum())
 
 
-def test_150_episodes_load_without_a_complaint_and_stay_small(browser: Browser, page: Path) -> None:
+def test_150_episodes_load_without_a_complaint_and_stay_small(
+    browser: Browser, page: Path, flown: tuple[dict[str, Any], list[Replay]]
+) -> None:
     assert page.stat().st_size < LIMIT_BYTES
+    assert max(len(pack(replay.data)) * 3 // 4 for replay in flown[1]) < 40_000
     assert browser.run("document.querySelectorAll('#episode-table tbody tr').length") == COUNT
     assert browser.run("document.querySelectorAll('script[data-replay]').length") == COUNT
     assert browser.run("document.getElementById('shown').textContent") == f"{COUNT} of {COUNT} shown"
@@ -235,4 +238,5 @@ def test_print_holds_every_row_and_no_replay(browser: Browser) -> None:
         data = browser.pdf()
     finally:
         browser.call("Emulation.setEmulatedMedia", media="")
+    assert browser.run("[...document.querySelectorAll('details')].every((d) => d.open)")
     assert data.startswith(b"%PDF-") and data.count(b"/Type /Page\n") + data.count(b"/Type/Page\n") > 2

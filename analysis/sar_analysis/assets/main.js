@@ -24,7 +24,7 @@ async function open(name, t) {
     return;
   }
   const replay = openReplay(await unpack(element));
-  const place = [...document.querySelectorAll("script[data-world]")].find((script) => script.dataset.world === replay.world);
+  const place = [...document.querySelectorAll("script[data-scene]")].find((script) => script.dataset.scene === replay.scene);
   const scene = place ? await unpack(place) : null;
   $("stage").hidden = false;
   $("replay-title").textContent = `Replay: ${name}`;
@@ -217,4 +217,5 @@ $("links").addEventListener("change", () => show(player.t));
 $("time").addEventListener("input", () => jump(Number($("time").value)));
 document.addEventListener("keydown", key);
 window.addEventListener("hashchange", follow);
+window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((details) => (details.open = true)));
 follow();

@@ -16,6 +16,7 @@ from sar_analysis.charts import Axis, Curve, curve_panel, interval_bar
 from sar_analysis.markup import join, tag
 from sar_analysis.page import link_names, match_rows, render, write_page
 from sar_analysis.panels import SECTIONS, number
+from sar_analysis.replaydata import Replay
 from sar_analysis.results import build_results
 from sar_analysis.table import Table, analyze
 from tests.unit.sar_analysis.bagmaker import Made, report, straight
@@ -116,6 +117,14 @@ def test_a_bag_that_went_away_is_named(results: dict[str, Any], table: Table, tm
     gone = dict.fromkeys(table.bags, tmp_path / "gone")
     text = Reader(write_page(results, table, gone, tmp_path / "page.html").read_text(encoding="utf-8")).text
     assert "Replays that cannot be shown: made: gone: no such bag" in text
+
+
+def test_two_maps_of_one_world_are_named(results: dict[str, Any], table: Table) -> None:
+    plain = {"name": "field", "sha256": "ab" * 32, "obstacles": [], "names": [], "fence": [], "area_m": [0, 0, 1, 1]}
+    data = {"episode_id": "made", "scene": "one"}
+    replays = [Replay(data, plain), Replay({**data, "scene": "two"}, plain), Replay({**data, "scene": None}, None)]
+    assert "2 different maps are all called field abababababab." in Reader(render(results, replays)).text
+    assert "different maps" not in Reader(render(results, [replays[0], replays[0], None])).text
 
 
 def test_an_invalid_episode_stands_in_the_table_with_its_reason(results: dict[str, Any], table: Table) -> None:
