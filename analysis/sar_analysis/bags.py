@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from sar_analysis.cdr import Columns, decode
 from sar_analysis.chunks import REPAIR, Content, read_content
 from sar_analysis.episode import Devices, Events, Gates, Grid, Health, Info, Reports, Status, Truth
+from sar_analysis.scene import RECORD as WORLD_RECORD
+from sar_analysis.scene import Scene, demand_same_world, read_scene
 from sar_core.errors import ContractError, MissingDataError
 
 SCHEMA_VERSION = "1"
@@ -50,7 +52,10 @@ class UnfinishedError(ContractError):
 
 @dataclass(frozen=True)
 class Bag:
-    """One episode. devices is None where it was flown without radio; notes say what a reader should know."""
+    """One episode. devices is None where it was flown without radio, world where the bag is older than that record.
+
+    notes say what a reader should know.
+    """
 
     path: Path
     configuration: dict[str, Any]
@@ -65,6 +70,7 @@ class Bag:
     health: tuple[Health, ...]
     gates: Gates
     grid: Grid
+    world: Scene | None
 
 
 def locate(path: Path) -> Path:
@@ -91,21 +97,26 @@ def read_bag(path: Path) -> Bag:
     facts = _facts(content)
     table = _Tables(content)
     notes = (f"repaired bag: {path.name} may lack messages",) if REPAIRED_RECORD in content.metadata else ()
-    info = _info(table)
+    info, events = _info(table), _events(table)
+    truth = _truth(table, info.drones)
+    world = read_scene(content.metadata.get(WORLD_RECORD), str(content.file))
+    if world is not None:
+        demand_same_world(world, info, truth, events, str(content.file))
     return Bag(
         path=path,
         configuration=_configuration(content, facts),
         versions={key: facts[key] for key in ("version", "numpy") if key in facts},
         notes=notes,
         info=info,
-        truth=_truth(table, info.drones),
+        truth=truth,
         status=_status(table),
-        events=_events(table),
+        events=events,
         reports=_reports(table),
         devices=_devices(table),
         health=_health(table, info.drones),
         gates=_gates(table),
         grid=_grid(table),
+        world=world,
     )
 
 

@@ -2,7 +2,7 @@
 
 Truth is recorded at 20 Hz while the referee saw every 4 ms step. So counts (collisions, detections, false alarms),
 times of reports and localisation errors are exact; scan times, path, separation and overlap carry a small sampling
-error. Clearance to obstacles is not here: a bag names its world by a hash and does not hold it.
+error, and so does clearance to obstacles, which needs the world's geometry in the bag.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sar_analysis.coverage import Coverage, sweep
 from sar_analysis.episode import Events, Health
 from sar_analysis.findings import FalseAlarm, Findings, Victim, Word, judge
 from sar_analysis.reward import IDLE_MPS, STEP_S, Counts, episode_return
+from sar_analysis.scene import least_clearance
 
 Floats = NDArray[np.float64]
 
@@ -90,6 +91,8 @@ class EpisodeMetrics:
     near_misses: int
     geofence_breaches: int
     min_separation_m: float | None
+    min_clearance_m: float | None
+    """Hull to obstacle; None without obstacles and for bags that do not hold their world."""
     path_m: float
     energy_batteries: float
     """Charge spent by all drones, in full batteries; charge lost to an injected fault counts as spent."""
@@ -103,6 +106,11 @@ class EpisodeMetrics:
     """As seen twice a second: one shorter than that may be missed."""
     return_counts: Counts | None
     episode_return: float | None
+
+    @property
+    def key(self) -> str:
+        """Names one flown episode among all: other noise, another profile or another tier is another key."""
+        return f"{self.tier}/{self.config_sha256}/{self.seed}/{self.episode}"
 
     @property
     def undetected(self) -> int:
@@ -151,6 +159,7 @@ def episode_metrics(bag: Bag | Path) -> EpisodeMetrics:
         **_findings(findings),
         **_contacts(bag.events),
         min_separation_m=None if approach is None else approach.distance_m,
+        min_clearance_m=None if bag.world is None else least_clearance(bag.world, truth.position),
         path_m=float(paths.sum()),
         energy_batteries=sum(motion.charge_used(h.battery_fraction) for h in bag.health),
         **_comfort(bag, search),

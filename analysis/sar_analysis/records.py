@@ -43,6 +43,7 @@ _SAME = [
     "near_misses",
     "geofence_breaches",
     "min_separation_m",
+    "min_clearance_m",
     "path_m",
 ]
 

@@ -14,7 +14,7 @@ import csv
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -46,6 +46,8 @@ class Table:
     problems: tuple[Problem, ...]
     root: Path | None = field(default=None, compare=False)
     """Where it was read from; results leave it out, so that they do not depend on where the bags lie."""
+    bags: Mapping[str, Path] = field(default_factory=dict, compare=False)
+    """The folder of each episode's bag by the episode's key; empty for episodes from records."""
 
     @property
     def valid(self) -> tuple[EpisodeMetrics, ...]:
@@ -112,7 +114,7 @@ def analyze(
         raise MissingDataError(f"{path}: no such folder; expected bags or a .jsonl file of episode records")
     folders = find_bags(path)
     if folders:
-        return _unique(zip(map(str, folders), _measure_all(folders, workers, tell), strict=True), path)
+        return _unique(zip(map(str, folders), _measure_all(folders, workers, tell), strict=True), path, bags=True)
     files = sorted(path.rglob("*.jsonl"))
     if not files:
         raise MissingDataError(f"{path}: neither a bag nor a .jsonl file of episode records inside")
@@ -177,15 +179,15 @@ def _from_records(file: Path) -> list[tuple[str, EpisodeMetrics | Problem]]:
     return found
 
 
-def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]], root: Path) -> Table:
+def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]], root: Path, bags: bool = False) -> Table:
     """One row per episode flown. Of duplicates the first valid one counts; the others are named."""
-    kept: dict[tuple[str, str, int, int], tuple[str, EpisodeMetrics]] = {}
+    kept: dict[str, tuple[str, EpisodeMetrics]] = {}
     problems: list[Problem] = []
     for where, item in items:
         if isinstance(item, Problem):
             problems.append(item)
             continue
-        key = (item.tier, item.config_sha256, item.seed, item.episode)
+        key = item.key
         if key not in kept:
             kept[key] = (where, item)
             continue
@@ -196,7 +198,8 @@ def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]], root: Path) -
             Problem("duplicate", where, f"{where}: the same episode as {there}, {_difference(chosen, item)}")
         )
     ordered = sorted((e for _, e in kept.values()), key=_order)
-    return Table(tuple(ordered), tuple(problems), root)
+    folders = {key: Path(where) for key, (where, _) in kept.items()} if bags else {}
+    return Table(tuple(ordered), tuple(problems), root, folders)
 
 
 def _difference(chosen: EpisodeMetrics, other: EpisodeMetrics) -> str:

@@ -115,6 +115,7 @@ def test_what_is_sampled_agrees_to_the_sampling(flown: Flown, measured: EpisodeM
     close(measured.time_to_95_s, r["time_to_95_s"], within=SCAN_S)
     close(measured.overlap_ratio, r["overlap_ratio"], within=OVERLAP)
     close(measured.min_separation_m, r["min_separation_m"], within=SEPARATION_M)
+    close(measured.min_clearance_m, r["min_clearance_m"], within=SEPARATION_M)
     close(measured.path_m, r["path_m"], within=PATH_SHARE * r["path_m"])
     for drone, share in zip(r["drones"], measured.path_shares, strict=True):
         close(share, drone["path_m"] / r["path_m"], within=PATH_SHARE)

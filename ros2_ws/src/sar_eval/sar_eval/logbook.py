@@ -104,7 +104,27 @@ def bag_metadata(episode: Episode) -> dict[str, dict[str, str]]:
             "episode": str(episode.index),
             "version": __version__,
             "numpy": np.__version__,
-        }
+        },
+        "world": {
+            "schema_version": "1",
+            "world_sha256": episode.world.sha256,
+            "geometry": json.dumps(world_geometry(episode), sort_keys=True),
+        },
+    }
+
+
+def world_geometry(episode: Episode) -> dict[str, Any]:
+    """What a reader of the bag needs to draw the place and to measure distances in it; ENU metres."""
+    w = episode.world
+    return {
+        "name": w.name,
+        "obstacles": w.obstacles.tolist(),
+        "obstacle_names": list(w.obstacle_names),
+        "area_m": list(w.area),
+        "fence": w.fence.tolist(),
+        "ceiling_m": w.ceiling_m,
+        "spawns": w.spawns.tolist(),
+        "hull_radius_m": episode.vehicle.airframe.hull_radius,
     }
 
 

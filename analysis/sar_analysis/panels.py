@@ -1,0 +1,484 @@
+"""The sections of the report's page, each read from the results document alone; what is not there is said in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sar_analysis.charts import SHARE, Axis, Curve, curve_panel, interval_bar, points_panel
+from sar_analysis.markup import Html, join, tag
+
+Plain = Mapping[str, Any]
+
+UNDEFINED = "undefined"
+SIGMA, KAPPA, MINUS, ENDLESS = "\u03c3", "\u03ba", "\u2212", "\u221e"
+NAMES = {
+    "missions_with_false_alarm": "missions with a false alarm",
+    "false_alarms_per_hour": "false alarms per flight hour",
+    "missions_with_collision": "missions with a collision",
+    "collisions_per_hour": "collisions per flight hour",
+    "coverage_240s": "coverage at 240 s",
+    "cep50_m": "CEP50 at first report",
+    "cep95_m": "CEP95 at first report",
+    "victims_found": "victims found",
+    "missions_with_detection": "missions with a detection",
+    "near_misses_per_mission": "near misses per mission",
+    "episode_return": "return",
+    "time_to_first_detection_s": "time to first detection",
+    "time_to_each_victim_s": "time to each victim",
+    "time_to_95_s": "time to 95 % coverage",
+    "overlap_ratio": "overlap",
+    "path_m": "path",
+    "energy_batteries": "energy, full batteries",
+    "yaw_rate_rms_rps": "yaw rate, rad/s",
+    "jerk_rms_mps3": "jerk, m/s³",
+}
+SUMMARY = (
+    "missions_with_false_alarm",
+    "missions_with_collision",
+    "victims_found",
+    "coverage_240s",
+    "cep50_m",
+    "cep95_m",
+)
+HASH = 64
+OF_VICTIMS = ("victims_found", "cep50_m", "cep95_m")
+FIGURES = (
+    *("missions_with_false_alarm", "false_alarms_per_hour", "missions_with_collision", "collisions_per_hour"),
+    *("near_misses_per_mission", "victims_found", "cep50_m", "cep95_m", "coverage_240s"),
+)
+WHOLE = Axis("share", 0.0, 1.0, SHARE, percent=True)
+METRES = Axis("m", 0.0, 20.0, (0.0, 5.0, 10.0, 15.0, 20.0))
+TAU = Axis("τ, metres", 0.0, 10.0, (0.0, 2.0, 4.0, 6.0, 8.0, 10.0))
+CONFIDENCE = Axis("confidence of the report", 0.0, 1.0, SHARE)
+
+
+def name_of(metric: str) -> str:
+    return NAMES.get(metric, metric.replace("_", " "))
+
+
+def is_share(metric: str) -> bool:
+    return metric in ("coverage_240s", "overlap_ratio") or metric.startswith(("missions_with", "victims_found"))
+
+
+def number(metric: str, value: float | None, unit: bool = True) -> str:
+    """A value as people read it; undefined is said."""
+    if value is None:
+        return UNDEFINED
+    if is_share(metric):
+        return f"{100 * value:.1f} %" if unit else f"{100 * value:.1f}"
+    if metric.endswith("_s"):
+        return f"{value:.1f} s" if unit else f"{value:.1f}"
+    if metric in ("episode_return", "path_m"):
+        return f"{value:.0f}"
+    if metric.endswith("_m"):
+        return f"{value:.2f} m" if unit else f"{value:.2f}"
+    return f"{value:.3g}"
+
+
+def interval(metric: str, item: Plain) -> str:
+    """The two ends, an open one said; nothing where there is no interval."""
+    low, high = item.get("low"), item.get("high")
+    if low is None and high is None:
+        return "no interval"
+    ends = ["open" if end is None else number(metric, end, unit=False) for end in (low, high)]
+    return f"{ends[0]} to {ends[1]}"
+
+
+def section(key: str, title: str, *children: object) -> Html:
+    return tag("section", tag("h2", title), *children, id=key)
+
+
+def note(text: object) -> Html:
+    return tag("p", text, class_="note")
+
+
+def table(head: Sequence[object], rows: Sequence[Sequence[object]], caption: object = None, **more: object) -> Html:
+    """A table whose first column names the row; it scrolls by itself where it is wider than the page."""
+    cells = [
+        tag("tr", *(tag("th" if i == 0 else "td", c, scope="row" if i == 0 else None) for i, c in enumerate(row)))
+        for row in rows
+    ]
+    top = tag("thead", tag("tr", *(tag("th", h, scope="col") for h in head)))
+    body = tag("table", tag("caption", caption) if caption else None, top, tag("tbody", *cells), **more)
+    return tag("div", body, class_="wide", tabindex=0, role="region", aria_label=str(caption or "table"))
+
+
+def basis(item: Plain) -> str:
+    """What a row rests on, in the words every table must carry."""
+    seeds = item.get("seeds") or []
+    said = f"{item.get('missions', 0)} valid missions, {item.get('invalid', 0)} INVALID"
+    said += f", seeds {', '.join(map(str, seeds))}" if seeds else ", no seeds"
+    return f"{said}, {item.get('episodes', 0)} layouts"
+
+
+def methods(result: Plain) -> str:
+    boot = result.get("bootstrap") or {}
+    if not boot:
+        return "Resamples and bootstrap seed are not in the document."
+    return f"Resampled intervals: {boot.get('resamples')} resamples, bootstrap seed {boot.get('seed')}, 95 %."
+
+
+def _by_metric(items: Sequence[Plain]) -> dict[str, Plain]:
+    return {item["metric"]: item for item in items}
+
+
+def _presence(absent: Any) -> str:
+    return "victims absent" if absent else "victims present"
+
+
+def summary(result: Plain) -> Html:
+    """What a reader in a hurry looks for, missions with and without victims apart."""
+    groups = result.get("headlines")
+    if not groups:
+        return section("summary", "In ten seconds", note("The document has no summary over all missions."))
+    rows = []
+    for metric in SUMMARY:
+        for group in groups:
+            absent = bool(group.get("victim_absent"))
+            if absent and metric in OF_VICTIMS:
+                continue
+            name = [name_of(metric), tag("small", _presence(absent))]
+            found = _by_metric(group["estimates"]).get(metric)
+            if found is None:
+                rows.append([name, "not computed", "no interval", None])
+                continue
+            ends = found.get("low"), found.get("high")
+            axis = WHOLE if is_share(metric) else METRES
+            bar = None if ends == (None, None) else interval_bar(found["value"], *ends, axis)
+            rows.append([name, number(metric, found["value"]), interval(metric, found), bar])
+    said = [f"{_presence(g.get('victim_absent')).capitalize()}: {basis(g)}." for g in groups]
+    scale = "Bars run from 0 to 100 % and from 0 to 20 m. Shares: Clopper-Pearson; CEP: order statistics; all 95 %."
+    return section(
+        "summary",
+        "In ten seconds",
+        table(["", "value", "95 % interval", ""], rows, "All conditions together", class_="summary"),
+        note(" ".join([*said, scale, str(result.get("conditional") or "")])),
+    )
+
+
+def conditions(result: Plain) -> Html:
+    listed = result.get("conditions") or []
+    if not listed:
+        return section("conditions", "Conditions", note("The document has no conditions."))
+    rows = []
+    for c in listed:
+        known = _by_metric(c["estimates"])
+        cells: list[object] = [[tag("b", c["id"]), " ", c["label"]], c["missions"], _invalid(c)]
+        cells += [", ".join(map(str, c.get("seeds") or [])) or "none", c.get("episodes")]
+        rows.append([*cells, *(_estimate(m, known.get(m)) for m in FIGURES)])
+    head = ["condition", "valid", "INVALID", "seeds", "layouts", *(name_of(m) for m in FIGURES)]
+    told = "Shares: Clopper-Pearson. Rates: exact Poisson. CEP: order statistics. Coverage here: mean of missions."
+    caption = f"{result.get('title')}: every condition, 95 % intervals"
+    return section("conditions", "Conditions", table(head, rows, caption), note(told), _scores(listed, result))
+
+
+def _invalid(c: Plain) -> str:
+    reasons = ", ".join(f"{k} {v}" for k, v in (c.get("invalid_reasons") or {}).items())
+    return f"{c.get('invalid', 0)} ({reasons})" if reasons else str(c.get("invalid", 0))
+
+
+def _estimate(metric: str, found: Plain | None) -> object:
+    if found is None:
+        return "not computed"
+    return [number(metric, found["value"]), tag("small", interval(metric, found))]
+
+
+def _scores(listed: Sequence[Plain], result: Plain) -> object:
+    rows = []
+    for c in listed:
+        for s in c.get("scores") or []:
+            if "value" not in s or "refused" in s:
+                rows.append([c["id"], name_of(s["metric"]), _value(s), s.get("refused", "no interval"), "", ""])
+                continue
+            how = f"{s.get('design', '')} · {s.get('method') or s.get('reading') or ''}"
+            ends = interval(s["metric"], s)
+            rows.append([c["id"], name_of(s["metric"]), _value(s), ends, s.get("estimand", ""), how])
+        for t in c.get("times") or []:
+            came = f"{t['reached']} of {t['n']} came, the others are censored"
+            ends = interval(t["metric"], t)
+            rows.append([c["id"], f"median {name_of(t['metric'])}", _median(t), ends, came, t.get("method", "")])
+    if not rows:
+        return note("The document has no interquartile means.")
+    head = ["condition", "metric", "value", "95 % interval", "holds for", "method"]
+    caption = "Interquartile means over crossed seeds and episodes, and censored times"
+    return tag("details", tag("summary", caption), table(head, rows, caption), note(methods(result)))
+
+
+def _value(s: Plain) -> str:
+    return number(s["metric"], s.get("value"))
+
+
+def _median(t: Plain) -> str:
+    return "not reached" if t.get("median") is None else number(t["metric"], t["median"])
+
+
+def seeds(result: Plain) -> Html:
+    rows = result.get("seeds") or []
+    if not rows:
+        return section("seeds", "Seed by seed", note("The document has no rows per seed."))
+    metrics = list(dict.fromkeys(name for row in rows for name in row["metrics"]))
+    cells = [
+        [
+            f"{r['condition']} seed {r['seed']}",
+            r["missions"],
+            r["invalid"],
+            *(number(m, r["metrics"].get(m)) for m in metrics),
+        ]
+        for r in rows
+    ]
+    head = ["condition and seed", "valid", "INVALID", *map(name_of, metrics)]
+    return section("seeds", "Seed by seed", table(head, cells, "One row per condition and seed"))
+
+
+def strata(result: Plain) -> Html:
+    listed = [c for c in result.get("conditions") or [] if any(b["detections"] for b in c.get("gdop_bands") or [])]
+    if not listed:
+        return section(
+            "gdop", "Error by geometry (GDOP)", note("No victim was detected, so there is no error to stratify.")
+        )
+    bands = [b["name"] for b in listed[0]["gdop_bands"]]
+    rows = [[c["id"], *(_band(b) for b in c["gdop_bands"])] for c in listed]
+    told = "Detections, CEP50 and CEP95 at the first confident report of a victim, by the GDOP of that report."
+    return section(
+        "gdop", "Error by geometry (GDOP)", table(["condition", *bands], rows, "Detections by GDOP band"), note(told)
+    )
+
+
+def _band(b: Plain) -> object:
+    if not b["detections"]:
+        return "none"
+    ends = [number("cep50_m", b["cep50_m"]), number("cep95_m", b["cep95_m"])]
+    return [f"{b['detections']}", tag("small", f"{ends[0]} · {ends[1]}")]
+
+
+def envelope(result: Plain) -> Html:
+    """Noise levels as a table in which a darker cell is a higher share."""
+    rows = result.get("noise_envelope") or []
+    title = "Noise envelope"
+    if not rows:
+        return section("noise", title, note("No mission was flown with radio, so there are no noise levels."))
+    told = f"Amplitude noise {SIGMA} grows downwards, phase noise to the right ({KAPPA} falls). Small: 95 % interval."
+    return section("noise", title, note(told), *(_heats(name, group) for name, group in _levels(rows)))
+
+
+def _levels(rows: Sequence[Plain]) -> list[tuple[str, list[Plain]]]:
+    """Rows that differ in noise alone, by name; a level flown twice under other settings begins another group."""
+    groups: dict[tuple[str, int], list[Plain]] = {}
+    for row in rows:
+        said = (row.get("world", ""), row.get("pattern", ""), _presence(row.get("victim_absent")))
+        name, turn = " · ".join(said).replace("_", " "), 0
+        while any((r["sigma"], r["kappa"]) == (row["sigma"], row["kappa"]) for r in groups.get((name, turn), [])):
+            turn += 1
+        groups.setdefault((name, turn), []).append(row)
+    return [(f"{name} ({', '.join(r.get('condition', '') for r in g)})", g) for (name, _), g in groups.items()]
+
+
+def _heats(title: str, rows: Sequence[Plain]) -> Html:
+    sigmas = sorted({r["sigma"] for r in rows}, key=_level)
+    kappas = sorted({r["kappa"] for r in rows}, key=_level, reverse=True)
+    drawn = []
+    for metric in ("missions_with_detection", "missions_with_false_alarm", "cep50_m"):
+        if not any(r.get(metric) for r in rows):
+            continue
+        cells = []
+        for sigma in sigmas:
+            here = {r["kappa"]: r for r in rows if r["sigma"] == sigma}
+            cells.append([f"{SIGMA} {_level(sigma):g}", *(_shade(metric, here.get(kappa)) for kappa in kappas)])
+        head = ["", *(f"{KAPPA} {ENDLESS if math.isinf(_level(k)) else f'{_level(k):g}'}" for k in kappas)]
+        drawn.append(table(head, cells, name_of(metric), class_="heat"))
+    return join(tag("h3", title), tag("div", *drawn, class_="cards"))
+
+
+def _level(value: Any) -> float:
+    return float(value)
+
+
+def _shade(metric: str, row: Plain | None) -> object:
+    found = None if row is None else row.get(metric)
+    if row is None or found is None:
+        return "not flown" if row is None else "none"
+    part = found["value"] if is_share(metric) else METRES.part(found["value"])
+    text = [number(metric, found["value"]), tag("small", f"{interval(metric, found)}, n {row['missions']}")]
+    return tag("span", *text, class_="shade", style=f"--share:{100 * part:.0f}%")
+
+
+def _curves(result: Plain, key: str, x: str, y: str) -> list[tuple[Plain, Curve]]:
+    found = []
+    for c in result.get("conditions") or []:
+        drawn = c.get(key) or {}
+        if drawn.get(x):
+            found.append((c, Curve(drawn[x], drawn[y], drawn.get("low") or (), drawn.get("high") or ())))
+    return found
+
+
+def _panels(found: Sequence[tuple[Plain, Curve]], x: Axis, y: Axis) -> Html:
+    drawn = []
+    for c, curve in found:
+        behind = [other for _, other in found if other is not curve]
+        caption = tag("figcaption", tag("b", c["id"]), " ", c["label"])
+        drawn.append(tag("figure", curve_panel(curve, behind, x, y, c["label"]), caption))
+    return tag("div", *drawn, class_="cards")
+
+
+def profiles(result: Plain) -> Html:
+    found, title = _curves(result, "profile", "tau_m", "share"), "How well victims were localised"
+    if not found:
+        return section("profiles", title, note("No victims were searched for, so there is no performance profile."))
+    told = "Share of victims whose first confident report was within τ; one never found is beyond 10 m. Band: 95 %."
+    return section("profiles", title, _panels(found, TAU, Axis("share of victims", 0, 1, SHARE, True)), note(told))
+
+
+def coverage(result: Plain) -> Html:
+    found, title = _curves(result, "coverage_curve", "time_s", "mean"), "Coverage over time"
+    if not found:
+        return section("coverage", title, note("No mission has a coverage curve."))
+    end = max(max(curve.x) for _, curve in found) or 1.0
+    step = next(s for s in (10.0, 20.0, 60.0, 120.0, 300.0, 1e9) if end / s <= 6)
+    time = Axis("search time, s", 0.0, end, tuple(k * step for k in range(int(end / step) + 1)))
+    told = "Mean of the missions; the band holds the middle 95 % of missions at each time. Grey: the other conditions."
+    return section("coverage", title, _panels(found, time, Axis("share of cells", 0, 1, SHARE, True)), note(told))
+
+
+def reliability(result: Plain) -> Html:
+    found, title = result.get("reliability") or {}, "Are confidences honest?"
+    bins = found.get("bins") or []
+    if not bins:
+        return section("reliability", title, note("There are no reports, so there is no reliability curve."))
+    points = [(b["mean_confidence"], b["right"], b["share_low"], b["share_high"], b["n"]) for b in bins]
+    chart = points_panel(points, CONFIDENCE, Axis("share that was right", 0, 1, SHARE, True), title)
+    rows = [
+        [
+            f"{b['low']:.1f} to {b['high']:.1f}",
+            b["n"],
+            f"{b['mean_confidence']:.3f}",
+            f"{100 * b['right']:.1f} %",
+            f"{100 * b['share_low']:.1f} to {100 * b['share_high']:.1f}",
+        ]
+        for b in bins
+    ]
+    head = ["confidence", "reports", "mean", "right", "95 % interval"]
+    told = (
+        f"{found.get('reports')} reports ({found.get('which', 'all')}). Brier score {found['brier']:.4f}, expected "
+        f"calibration error {found['ece']:.4f}. On the dashed line a confidence is honest."
+    )
+    return section(
+        "reliability",
+        title,
+        tag("div", tag("figure", chart), table(head, rows, "Reports by confidence"), class_="cards"),
+        note(told),
+    )
+
+
+def comparisons(result: Plain) -> Html:
+    rows, title = result.get("comparisons") or [], "Comparisons"
+    if not rows:
+        return section(
+            "comparisons", title, note("There is nothing to compare: no two conditions were flown in pairs.")
+        )
+    cells = []
+    for r in rows:
+        head = [f"{r['first']} {MINUS} {r['second']}", name_of(r["metric"])]
+        if "difference" not in r:
+            cells.append([*head, r.get("refused", "not computed"), "", "", "", ""])
+            continue
+        p = r.get("p_holm")
+        told = [number(r["metric"], r["difference"]), interval(r["metric"], r), UNDEFINED if p is None else f"{p:.3g}"]
+        cells.append([*head, *told, number(r["metric"], r.get("detectable")), r.get("note") or ""])
+    head = ["pair", "metric", "difference", "95 % interval", "p (Holm)", "detectable", "note"]
+    return section(
+        "comparisons",
+        title,
+        table(head, cells, "Paired by seed and episode"),
+        note(f"{result.get('comparisons_note') or ''} {methods(result)}"),
+    )
+
+
+def registration(result: Plain) -> Html:
+    found, title = result.get("registration"), "Registration"
+    if not found:
+        return section("registration", title, note("These results were not held against a pre-registration."))
+    departed = found.get("deviations") or []
+    verdicts = [
+        tag("li", f"{v.get('claim', '')}: {'holds' if v.get('holds') else 'does not hold'}")
+        for v in found.get("verdicts") or []
+    ]
+    return section(
+        "registration",
+        title,
+        tag("p", found.get("sentence") or found.get("status")),
+        tag("p", "SHA-256 ", tag("code", found.get("sha256") or "none")),
+        tag("ul", *verdicts) if verdicts else note("No claim was judged."),
+        tag("ul", *(tag("li", d) for d in departed)) if departed else note("Nothing departed from it."),
+    )
+
+
+def warnings(result: Plain) -> Html:
+    counts = ", ".join(f"{v} {k.replace('_', ' ')}" for k, v in (result.get("counts") or {}).items())
+    said = result.get("warnings") or []
+    listed = tag("ul", *(tag("li", text) for text in said)) if said else note("There are no warnings.")
+    missing = [tag("li", f"{m['what']}: {m['why']}") for m in result.get("not_computed") or []]
+    return section(
+        "warnings",
+        "Warnings and what does not count",
+        tag("p", f"Counted: {counts or 'nothing'}."),
+        listed,
+        [tag("h3", "Not computed"), tag("ul", *missing)] if missing else None,
+    )
+
+
+def card(result: Plain, run: Plain) -> Html:
+    parts = {**(result.get("card") or {}), "this analysis": run} if result.get("card") or run else {}
+    listed = [join(tag("h3", str(key).replace("_", " ").capitalize()), _pairs(value)) for key, value in parts.items()]
+    papers = [
+        join(tag("h3", f"From a paper, not from here: {p.get('name', 'unnamed')}"), _pairs(p))
+        for p in result.get("paper") or []
+    ]
+    return section("card", "Reporting card", *(listed or [note("There is no card.")]), *papers)
+
+
+def _pairs(value: Any) -> Html:
+    if not isinstance(value, Mapping):
+        return tag("p", _setting(value))
+    return tag("dl", *(tag("div", tag("dt", key), tag("dd", text)) for key, text in _flat(value)))
+
+
+def _flat(value: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
+    found = []
+    for key, item in value.items():
+        name = f"{path} · {key}" if path else str(key)
+        found += _flat(item, name) if isinstance(item, Mapping) else [(name, _setting(item))]
+    return found
+
+
+def _setting(value: Any) -> str:
+    """A setting in one piece; a hash is cut to what tells it apart."""
+    if value is None:
+        return "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_setting, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text[:12] if len(text) == HASH and " " not in text else text
+
+
+SECTIONS = (
+    summary,
+    conditions,
+    seeds,
+    strata,
+    envelope,
+    profiles,
+    reliability,
+    coverage,
+    comparisons,
+    registration,
+    warnings,
+)
+
+
+def all_sections(result: Plain, run: Plain) -> Html:
+    """Every section in reading order, without the table of episodes."""
+    return join(*(make(result) for make in SECTIONS), card(result, run))
