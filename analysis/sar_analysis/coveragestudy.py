@@ -122,7 +122,7 @@ def draw_table(
 
 def _unit_t(values: Array) -> Array:
     """Student's t with its variance, n / (n - 2), taken out."""
-    return values * np.sqrt((FREEDOM - 2) / FREEDOM)
+    return np.asarray(values * np.sqrt((FREEDOM - 2) / FREEDOM))
 
 
 def study(

@@ -16,6 +16,7 @@ from sar_eval import __version__
 from sar_eval.console import PATTERN_HELP, Json, err, note, out, say, stop
 from sar_eval.console import bar as bar_of
 from sar_eval.filecli import bag_app, world_app
+from sar_eval.referencecli import reference
 from sar_eval.studycli import calibrate, gate_study, missions, reliability, sweep
 from sar_eval.swarmcli import encounters, patterns, replay
 
@@ -33,7 +34,7 @@ app = typer.Typer(
 )
 app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
-for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay):
+for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference):
     app.command()(verb)
 
 
