@@ -26,7 +26,7 @@ FIGURES: dict[str, tuple[Callable[[Result], Any], str]] = {
     "profiles": (plots.profiles, "no condition has a victim to localise"),
     "reliability": (plots.reliability, "no report carried a confidence"),
     "coverage": (plots.coverage, "no condition has a search of 10 s or more"),
-    "noise": (plots.noise, "no mission was flown with radio"),
+    "noise": (plots.noise, "no missions were flown with radio at two noise levels or more"),
     "seeds": (plots.seeds, "no seed has a value"),
     "gdop": (plots.gdop, "no victim was detected"),
     "efficiency": (plots.efficiency, "no evaluation points of a training were given"),

@@ -20,7 +20,6 @@ from sar_analysis.canvas import (
     number_of,
     short_labels,
     shown,
-    words_of,
 )
 
 Result = dict[str, Any]
@@ -78,7 +77,7 @@ def profiles(result: Result) -> Any:
     victims = sum(group["victims"] for group in groups)
     caption = (
         f"{common}n = {victims} victims, {_counts(groups)}. A victim never detected counts as farther than 10 m. "
-        f"Bands: 95 %, each tau by itself. {note}"
+        f"Bands: 95 %, {groups[0]['profile'].get('method', 'each tau by itself')}. {note}"
     )
     figure, (axis,) = frame(result, "victims localised within tau", caption, [1.9], entries=len(groups))
     for k, (group, label) in enumerate(zip(groups, labels, strict=True)):
@@ -101,7 +100,7 @@ def reliability(result: Result) -> Any:
             caption += f" {name[0].upper()}{name[1:]} {found[key]:.3f}."
     figure, (axis,) = frame(result, "reports that were right, by confidence", caption, [2.3])
     axis.plot([0.0, 1.0], [0.0, 1.0], color="#888888", linestyle="--", linewidth=0.8, label="as claimed")
-    shares = [b["right"] / b["n"] for b in bins]
+    shares = [b["right"] for b in bins]
     below = [share - b["share_low"] for share, b in zip(shares, bins, strict=True)]
     above = [b["share_high"] - share for share, b in zip(shares, bins, strict=True)]
     at = [b["mean_confidence"] for b in bins]
@@ -135,7 +134,7 @@ def coverage(result: Result) -> Any:
 
 
 def noise(result: Result) -> Any:
-    """Detection, false alarms and circular error over the noise levels, one line per world and pattern."""
+    """Detection, false alarms and circular error over the noise levels, one line per condition apart from noise."""
     rows = result.get("noise_envelope") or []
     panels = {
         "missions_with_detection": ("missions with\na detection (%)", 100.0),
@@ -143,40 +142,51 @@ def noise(result: Result) -> Any:
         "cep50_m": ("CEP50 (m)", 1.0),
     }
     drawn = [name for name in panels if any(_known(row.get(name)) for row in rows)]
-    if not drawn:
+    levels = sorted({_level(row) for row in rows}, key=lambda level: (level[0], -level[1]))
+    if not drawn or len(levels) < 2:
         return None
-    levels = sorted({(row["sigma"], number_of(row["kappa"])) for row in rows}, key=lambda level: (level[0], -level[1]))
-    lines = list(dict.fromkeys((row["world"], row["pattern"]) for row in rows))[:MOST_LINES]
-    per_row = [row["missions"] for row in rows]
+    lines = _noise_lines(result, rows)
+    kept = dict(list(lines.items())[:MOST_LINES])
+    per_row = [row["missions"] for own in kept.values() for row in own]
+    labels, common = short_labels([{"id": "all missions", "condition": dict(key)} for key in kept])
     caption = (
-        f"n = {sum(per_row)} missions, {_range(per_row)} at each point. Bars: exact 95 % intervals; those of CEP50 "
-        "from order statistics, where an end that too few detections cannot give is left open."
+        f"{common}n = {sum(per_row)} missions, {_range(per_row)} at each point. Bars: exact 95 % intervals; those of "
+        "CEP50 from order statistics, where an end that too few detections cannot give is left open."
     )
-    everything = len({(row["world"], row["pattern"]) for row in rows})
-    if everything > len(lines):
-        caption += f" {len(lines)} of {everything} lines are drawn."
-    figure, axes = frame(result, "noise envelope", caption, [1.05] * len(drawn), entries=len(lines), shared=True)
+    if len(lines) > len(kept):
+        caption += f" The first {len(kept)} of {len(lines)} lines are drawn; the tables have all."
+    figure, axes = frame(result, "noise envelope", caption, [1.05] * len(drawn), entries=len(kept), shared=True)
     for axis, name in zip(axes, drawn, strict=True):
         words, factor = panels[name]
-        for k, line in enumerate(lines):
-            own = [row for row in rows if (row["world"], row["pattern"]) == line and _known(row.get(name))]
-            at = [
-                levels.index((row["sigma"], number_of(row["kappa"]))) + 0.06 * (k - (len(lines) - 1) / 2) for row in own
-            ]
-            values = [factor * row[name]["value"] for row in own]
-            arms = [_arms(row[name]) for row in own]
+        for k, (own, label) in enumerate(zip(kept.values(), labels, strict=True)):
+            known = sorted((row for row in own if _known(row.get(name))), key=lambda row: levels.index(_level(row)))
+            at = [levels.index(_level(row)) + 0.06 * (k - (len(kept) - 1) / 2) for row in known]
+            arms = [_arms(row[name]) for row in known]
             ends = [[factor * low for low, _ in arms], [factor * high for _, high in arms]]
             style = {"color": COLOURS[k], "linestyle": DASHES[k], "marker": MARKERS[k], "ms": 3, "capsize": 2}
-            axis.errorbar(at, values, yerr=ends, label=", ".join(map(words_of, line)), elinewidth=0.8, **style)
+            values = [factor * row[name]["value"] for row in known]
+            axis.errorbar(at, values, yerr=ends, label=label, elinewidth=0.8, **style)
         axis.set(ylabel=words)
-        if factor > 1.0:
-            axis.set_ylim(-4.0, 104.0)
-        else:
-            axis.set_ylim(0.0, 1.1 * axis.get_ylim()[1])
+        axis.set_ylim((-4.0, 104.0) if factor > 1.0 else (0.0, 1.1 * axis.get_ylim()[1]))
     axes[-1].set_xticks(range(len(levels)), [level_of(sigma, kappa) for sigma, kappa in levels])
     axes[-1].set_xlim(-0.5, len(levels) - 0.5)
     legend(figure, axes[0])
     return figure
+
+
+def _level(row: dict[str, Any]) -> tuple[float, float]:
+    return row["sigma"], number_of(row["kappa"])
+
+
+def _noise_lines(result: Result, rows: Sequence[dict[str, Any]]) -> dict[tuple[tuple[str, Any], ...], list[Any]]:
+    """The envelope's rows by what was the same apart from noise; a row without its condition has world and pattern."""
+    by_id = {group["id"]: group["condition"] for group in result.get("conditions") or []}
+    lines: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
+    for row in rows:
+        whole = by_id.get(row.get("condition"), {key: row[key] for key in ("world", "pattern")})
+        key = tuple((name, value) for name, value in whole.items() if name not in ("sigma", "kappa"))
+        lines.setdefault(key, []).append(row)
+    return lines
 
 
 def seeds(result: Result) -> Any:

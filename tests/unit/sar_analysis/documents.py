@@ -133,7 +133,7 @@ def _bin(k: int, right: int, n: int) -> dict[str, Any]:
         "low": 0.2 * k,
         "high": 0.2 * (k + 1),
         "mean_confidence": 0.2 * k + 0.1 if n else None,
-        "right": right,
+        "right": share,
         "n": n,
         "share_low": None if share is None else max(share - 0.15, 0.0),
         "share_high": None if share is None else min(share + 0.15, 1.0),

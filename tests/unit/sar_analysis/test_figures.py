@@ -90,7 +90,7 @@ def test_reliability_shows_shares_with_their_intervals_and_no_empty_bin() -> Non
 
 def test_the_noise_envelope_has_every_level_in_order_and_leaves_an_unknown_end_open() -> None:
     detection, alarm, error = axes_of("noise", document())
-    label = "village, partitioned lawnmower"
+    label = "partitioned lawnmower"
     x, y = line(detection, label)
     np.testing.assert_allclose(y, [90.0, 80.0, 70.0, 60.0, 50.0])
     assert (np.round(x) == np.arange(len(LEVELS))).all()
@@ -99,6 +99,21 @@ def test_the_noise_envelope_has_every_level_in_order_and_leaves_an_unknown_end_o
     np.testing.assert_allclose(bars(error, label)[-1, :, 1], [4.5, 5.0])
     ticks = [tick.get_text() for tick in error.get_xticklabels()]
     assert ticks[0].endswith("0.05\nκ 8") and ticks[-1].endswith("0.4\nκ 2")
+
+
+def test_one_noise_level_is_no_envelope_and_conditions_apart_from_noise_are_lines_apart() -> None:
+    assert make_figure("noise", document(levels=1)) is None
+    given = document(3)
+    for group, row in zip(given["result"]["conditions"], given["result"]["noise_envelope"], strict=False):
+        row["condition"] = group["id"]
+        group["condition"]["victim_absent"] = group["id"] == "c02"
+        group["condition"]["pattern"] = "pheromone"
+    given["result"]["noise_envelope"] = given["result"]["noise_envelope"][:3]
+    given["result"]["noise_envelope"][1]["missions_with_detection"] = None
+    detection, alarm, _ = axes_of("noise", given)
+    np.testing.assert_allclose(line(alarm, "victims present")[1], [5.0, 25.0])
+    np.testing.assert_allclose(line(alarm, "victims absent")[1], [15.0])
+    assert line(detection, "victims absent")[1].size == 0
 
 
 def test_every_seed_has_its_mark_and_the_bar_is_their_mean() -> None:
