@@ -1,10 +1,11 @@
 """How often nominal intervals hold the truth: every design and reading, at the seed counts people use.
 
-Tables are drawn with crossed effects: value = level + layout + seed + cell, normal, every seed on the same episodes.
-The truth is known in closed form for both questions, so an interval is simply right or wrong. Each design is held to
-both questions, because a method is often quoted for the one it does not answer.
+Tables are drawn with crossed effects: value = level + layout + seed + cell, every seed on the same episodes. All are
+normal; or cells have heavy tails (Student's t of three degrees of freedom, same variance); or what falls below zero is
+zero, as counts of rare finds are. The truth is computed for both questions, so an interval is simply right or wrong.
+Each design is held to both questions, because a method is often quoted for the one it does not answer.
 
-    python -m sar_analysis.coveragestudy --tables 200 --json coverage.json
+    python -m sar_analysis.coveragestudy --tables 2000 --shape heavy --json coverage.json
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri, stdtrit
 
+from sar_analysis.aggregate import iqm
 from sar_analysis.designs import ESTIMANDS, Design, left_out
 from sar_analysis.interval import READINGS, Reading, bca, jackknife_t, percentile
 from sar_analysis.rates import clopper_pearson
@@ -30,7 +34,11 @@ from sar_core.streams import stream
 
 SEED_COUNTS = (3, 5, 10, 16)
 QUESTIONS = ("on these episodes", "on new layouts")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+POINTS = 1000
+FREEDOM = 3
+
+Shape = Literal["normal", "heavy", "zeros"]
 
 
 @dataclass(frozen=True)
@@ -77,22 +85,44 @@ def mixture_iqm(means: Array, deviation: float) -> float:
     return float((means * mass - deviation * density).mean() / 0.5)
 
 
-def draw_table(effects: Effects, seeds: int, rng: np.random.Generator) -> tuple[Scores, dict[str, float]]:
+@cache
+def sum_points(normal: float, cell: float, shape: Shape) -> Array:
+    """The sum of a normal and a cell effect (standard deviations given) as equally likely values (POINTS,), sorted."""
+    shares = (np.arange(POINTS) + 0.5) / POINTS
+    cells = cell * (_unit_t(stdtrit(FREEDOM, shares)) if shape == "heavy" else ndtri(shares))
+    return np.asarray(
+        np.sort(np.add.outer(normal * ndtri(shares), cells), axis=None).reshape(POINTS, POINTS).mean(axis=1)
+    )
+
+
+def true_iqm(means: Array, normal: float, cell: float, shape: Shape) -> float:
+    """IQM of an equal mixture about these means (k,): in closed form for normals, otherwise from its points."""
+    if shape == "normal":
+        return mixture_iqm(means, float(np.hypot(normal, cell)))
+    values = np.add.outer(means, sum_points(normal, cell, shape))
+    return iqm(np.maximum(values, 0.0) if shape == "zeros" else values)
+
+
+def draw_table(
+    effects: Effects, seeds: int, rng: np.random.Generator, shape: Shape = "normal"
+) -> tuple[Scores, dict[str, float]]:
     """One table and the true IQM for either question."""
     level = np.repeat(np.arange(effects.levels), effects.layouts_per_level)
     levels = effects.level_step * np.arange(effects.levels, dtype=np.float64)
     episode = levels[level] + effects.layout * rng.standard_normal(level.size)
-    values = (
-        episode
-        + effects.seed * rng.standard_normal((seeds, 1))
-        + effects.cell * rng.standard_normal((seeds, level.size))
-    )
-    within = float(np.hypot(effects.seed, effects.cell))
+    cells = (seeds, level.size)
+    noise = _unit_t(rng.standard_t(FREEDOM, cells)) if shape == "heavy" else rng.standard_normal(cells)
+    values = episode + effects.seed * rng.standard_normal((seeds, 1)) + effects.cell * noise
     truth = {
-        QUESTIONS[0]: mixture_iqm(episode, within),
-        QUESTIONS[1]: mixture_iqm(levels, float(np.hypot(within, effects.layout))),
+        QUESTIONS[0]: true_iqm(episode, effects.seed, effects.cell, shape),
+        QUESTIONS[1]: true_iqm(levels, float(np.hypot(effects.seed, effects.layout)), effects.cell, shape),
     }
-    return of_matrix("score", values, levels=level.tolist()), truth
+    return of_matrix("score", np.maximum(values, 0.0) if shape == "zeros" else values, levels=level.tolist()), truth
+
+
+def _unit_t(values: Array) -> Array:
+    """Student's t with its variance, n / (n - 2), taken out."""
+    return np.asarray(values * np.sqrt((FREEDOM - 2) / FREEDOM))
 
 
 def study(
@@ -102,6 +132,7 @@ def study(
     seed: int,
     seed_counts: Sequence[int] = SEED_COUNTS,
     confidence: float = 0.95,
+    shape: Shape = "normal",
 ) -> list[Row]:
     """Coverage of every design and reading for both questions at each seed count."""
     if tables < 1:
@@ -111,7 +142,7 @@ def study(
         hits: dict[tuple[Design, Reading, str], int] = {}
         widths: dict[tuple[Design, Reading], float] = {}
         for table in range(tables):
-            scores, truth = draw_table(effects, seeds, stream("coverage table", seed, seeds, table))
+            scores, truth = draw_table(effects, seeds, stream("coverage table", seed, seeds, table), shape)
             for design in ESTIMANDS:
                 for reading, (low, high) in _intervals(scores, design, resamples, table, confidence).items():
                     widths[design, reading] = widths.get((design, reading), 0.0) + (high - low)
@@ -162,18 +193,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tables", type=int, default=200, help="tables per seed count")
     parser.add_argument("--resamples", type=int, default=1000, help="bootstrap resamples per interval")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shape", choices=get_args(Shape), default="normal", help="how the values are distributed")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     for name in ("seed", "layout", "cell"):
         default = getattr(Effects, name)
         parser.add_argument(f"--sd-{name}", type=float, default=default, help=f"standard deviation between {name}s")
     given = parser.parse_args(arguments)
     effects = Effects(given.sd_seed, given.sd_layout, given.sd_cell)
-    rows = study(effects, given.tables, given.resamples, given.seed)
+    rows = study(effects, given.tables, given.resamples, given.seed, shape=given.shape)
     print(as_markdown(rows))
     if given.json:
         figures = {
             "schema_version": SCHEMA_VERSION,
             "effects": asdict(effects),
+            "shape": given.shape,
             "resamples": given.resamples,
             "seed": given.seed,
             "rows": [asdict(row) for row in rows],

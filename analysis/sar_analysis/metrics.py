@@ -21,6 +21,7 @@ from sar_analysis.episode import Events, Health
 from sar_analysis.findings import FalseAlarm, Findings, Victim, Word, judge
 from sar_analysis.reward import IDLE_MPS, STEP_S, Counts, episode_return
 from sar_analysis.scene import least_clearance
+from sar_analysis.task import task_sha256
 
 Floats = NDArray[np.float64]
 
@@ -106,6 +107,8 @@ class EpisodeMetrics:
     """As seen twice a second: one shorter than that may be missed."""
     return_counts: Counts | None
     episode_return: float | None
+    task_sha256: str = ""
+    """What was to be flown whatever flies it (task.py); empty for a record, which does not hold it."""
 
     @property
     def key(self) -> str:
@@ -217,6 +220,7 @@ def _identity(bag: Bag) -> dict[str, Any]:
         "drones": info.drones,
         "victim_absent": bool(config.get("victim_absent", False)),
         "configuration": config,
+        "task_sha256": task_sha256(config),
     }
 
 

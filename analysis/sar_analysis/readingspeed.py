@@ -1,10 +1,15 @@
-"""How fast bags are read and analysed, beside the reference reader's decoded iteration, in one run."""
+"""How fast bags are read and analysed, beside the reference reader's decoded iteration, in one run.
+
+python -m sar_analysis.readingspeed BAG
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rosbags.highlevel import AnyReader
@@ -61,3 +66,16 @@ def _seconds(task: Callable[[], object]) -> float:
     began = time.perf_counter()
     task()
     return time.perf_counter() - began
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures of one bag as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m sar_analysis.readingspeed", description=__doc__.split("\n")[0])
+    parser.add_argument("bag", type=Path, help="folder of one episode")
+    speed = reading_speed(parser.parse_args(arguments).bag)
+    ratios = {"read_ratio": speed.read_ratio, "analyse_ratio": speed.analyse_ratio}
+    print(json.dumps(asdict(speed) | ratios, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sar_analysis.aggregate import iqm
-from sar_analysis.coveragestudy import QUESTIONS, Effects, draw_table, main, mixture_iqm, study
+from sar_analysis.coveragestudy import QUESTIONS, Effects, Shape, draw_table, main, mixture_iqm, study, true_iqm
 
 
 @pytest.mark.parametrize("means", [[0.0], [-1.0, 0.0, 5.0], [0.0, 0.5, 1.0, 1.5, 2.0]])
@@ -25,6 +25,25 @@ def test_the_truths_are_what_many_seeds_and_many_layouts_come_to() -> None:
     scores, _ = draw_table(many, 1, np.random.default_rng(4))
     expected = draw_table(Effects(seed=0.0), 1, np.random.default_rng(5))[1]["on new layouts"]
     assert iqm(scores.values) == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("shape", ["heavy", "zeros"])
+def test_the_truths_of_other_shapes_are_what_many_seeds_and_many_layouts_come_to(shape: Shape) -> None:
+    scores, truth = draw_table(Effects(), 20_000, np.random.default_rng(3), shape)
+    assert iqm(scores.values) == pytest.approx(truth["on these episodes"], abs=0.02)
+    scores, _ = draw_table(Effects(seed=0.0, layouts_per_level=20_000), 1, np.random.default_rng(4), shape)
+    expected = draw_table(Effects(seed=0.0), 1, np.random.default_rng(5), shape)[1]["on new layouts"]
+    assert iqm(scores.values) == pytest.approx(expected, abs=0.03)
+    if shape == "zeros":
+        assert 0.1 < float((scores.values == 0.0).mean()) < 0.5
+    else:
+        assert float(np.abs(scores.values - np.median(scores.values)).max()) > 10.0, "no heavy tail to be seen"
+
+
+def test_the_truth_from_points_is_the_closed_one_where_that_exists() -> None:
+    """Normals far from zero: cutting there changes nothing, so both ways must agree."""
+    means = np.array([20.0, 20.5, 23.0])
+    assert true_iqm(means, 0.5, 1.0, "zeros") == pytest.approx(true_iqm(means, 0.5, 1.0, "normal"), abs=1e-4)
 
 
 def test_few_seeds_undercover_strata_more_so_and_t_does_not() -> None:
@@ -46,6 +65,6 @@ def test_the_command_prints_tables_and_writes_repeatable_figures(
         main(["--tables", "2", "--resamples", "100", "--seed", "7", "--json", str(tmp_path / name)])
         figures.append(json.loads((tmp_path / name).read_text()))
     assert figures[0] == figures[1]
-    assert figures[0]["schema_version"] == 1 and figures[0]["effects"]["seed"] == 0.5
+    assert figures[0]["schema_version"] == 2 and figures[0]["effects"]["seed"] == 0.5
     printed = capsys.readouterr().out
     assert "| seeds_layouts, t |" in printed and "| method | 3 seeds | 5 seeds | 10 seeds | 16 seeds |" in printed

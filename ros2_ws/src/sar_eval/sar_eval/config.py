@@ -123,6 +123,8 @@ class Episode:
     calibration: Calibration | None = None
     devices: tuple[Device, ...] = ()
     actor: Actor | None = None
+    routes: tuple[Floats, ...] = ()
+    """Ways given to the drones instead of the pattern's own; only a reference that may know the truth has any."""
 
     @property
     def episode_id(self) -> str:
@@ -159,6 +161,7 @@ class Episode:
             "radio_sha256": None if self.radio is None else config_sha256(self.radio),
             "policy_sha256": None if self.actor is None else self.actor.sha256,
             "calibration_sha256": None if self.calibration is None else _digest(asdict(self.calibration)),
+            **({"routes": [route.tolist() for route in self.routes]} if self.routes else {}),
         }
 
     @property

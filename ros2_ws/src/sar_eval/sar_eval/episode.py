@@ -83,7 +83,9 @@ class Record:
 def make_plans(episode: Episode) -> list[Plan]:
     """What each drone is told before the mission."""
     s, w = episode.scenario, episode.world
-    routes = [fixed_route(s.pattern, w.area, s.drones, i, s.swath_m, s.overlap) for i in range(s.drones)]
+    routes = episode.routes or [
+        fixed_route(s.pattern, w.area, s.drones, i, s.swath_m, s.overlap) for i in range(s.drones)
+    ]
     x_min, y_min = w.fence.min(axis=0) + FENCE_MARGIN_M
     x_max, y_max = w.fence.max(axis=0) - FENCE_MARGIN_M
     chart = Chart(

@@ -1,0 +1,213 @@
+"""What is drawn is what the document says: lines, marks and intervals are read back from the axes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_analysis.figures import FIGURES, draw_figures, left_out, make_figure
+from sar_core.errors import InputError
+from tests.unit.sar_analysis.documents import BANDS, LEVELS, document
+
+pytest.importorskip("matplotlib", reason="figures need it; get it with: pip install 'sar-eval[report]'")
+
+
+def axes_of(name: str, given: dict[str, Any]) -> list[Any]:
+    figure = make_figure(name, given)
+    assert figure is not None
+    return figure.get_axes()
+
+
+def line(axis: Any, label: str) -> tuple[np.ndarray, np.ndarray]:
+    """The one line of this label; an error bar's line is found through its container."""
+    found = [item for item in axis.get_lines() if item.get_label() == label]
+    found += [item.lines[0] for item in axis.containers if item.get_label() == label]
+    assert len(found) == 1, label
+    return np.asarray(found[0].get_xdata(), float), np.asarray(found[0].get_ydata(), float)
+
+
+def bars(axis: Any, label: str) -> np.ndarray:
+    """Ends (marks, 2 ends, 2 coordinates) of the error bars of this label."""
+    (container,) = [item for item in axis.containers if item.get_label() == label]
+    return np.array(container.lines[2][0].get_segments())
+
+
+def words(name: str, given: dict[str, Any], gid: str = "caption") -> str:
+    figure = make_figure(name, given)
+    assert figure is not None
+    (text,) = [item for item in figure.texts if item.get_gid() == gid]
+    return " ".join(str(text.get_text()).split())
+
+
+def test_the_forest_shows_rates_and_their_intervals_in_per_cent() -> None:
+    alarms, collisions = axes_of("summary", document())
+    x, row = line(alarms, "levy flight")
+    assert (x[0], row[0]) == pytest.approx((20.0, 2.0))
+    assert bars(alarms, "levy flight")[0, :, 0] == pytest.approx([10.0, 39.0])
+    assert bars(collisions, "pheromone")[0, :, 0] == pytest.approx([0.0, 11.6])
+    names = [tick.get_text() for tick in alarms.get_yticklabels()]
+    assert names == ["partitioned lawnmower", "pheromone", "levy flight"]
+    for axis in (alarms, collisions):
+        assert axis.get_xlim()[1] > 39.0, "an interval leaves the picture"
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "x_name", "middle"),
+    [("profiles", "profile", "tau_m", "share"), ("coverage", "coverage_curve", "time_s", "mean")],
+)
+def test_curves_and_bands_are_the_documents(name: str, key: str, x_name: str, middle: str) -> None:
+    given = document()
+    (axis,) = axes_of(name, given)
+    for group, label, patch in zip(
+        given["result"]["conditions"],
+        ("partitioned lawnmower", "pheromone", "levy flight"),
+        axis.collections,
+        strict=True,
+    ):
+        curve = group[key]
+        x, y = line(axis, label)
+        np.testing.assert_allclose(x, curve[x_name])
+        np.testing.assert_allclose(y, 100.0 * np.array(curve[middle]))
+        edge = {(round(px, 6), round(py, 6)) for px, py in patch.get_paths()[0].vertices}
+        for side in ("low", "high"):
+            for point in zip(curve[x_name], curve[side], strict=True):
+                assert (round(point[0], 6), round(100.0 * point[1], 6)) in edge
+
+
+def test_reliability_shows_shares_with_their_intervals_and_no_empty_bin() -> None:
+    (axis,) = axes_of("reliability", document())
+    x, y = line(axis, "flown")
+    np.testing.assert_allclose(x, [0.1, 0.3, 0.5, 0.9])
+    np.testing.assert_allclose(y, [0.0, 0.2, 5 / 9, 0.9])
+    np.testing.assert_allclose(bars(axis, "flown")[1, :, 1], [0.05, 0.35])
+    assert "47 reports" in words("reliability", document()) and "0.091" in words("reliability", document())
+
+
+def test_the_noise_envelope_has_every_level_in_order_and_leaves_an_unknown_end_open() -> None:
+    detection, alarm, error = axes_of("noise", document())
+    label = "partitioned lawnmower"
+    x, y = line(detection, label)
+    np.testing.assert_allclose(y, [90.0, 80.0, 70.0, 60.0, 50.0])
+    assert (np.round(x) == np.arange(len(LEVELS))).all()
+    np.testing.assert_allclose(line(alarm, label)[1], [5.0, 15.0, 25.0, 35.0, 45.0])
+    np.testing.assert_allclose(line(error, label)[1], [1.0, 2.0, 3.0, 4.0, 5.0])
+    np.testing.assert_allclose(bars(error, label)[-1, :, 1], [4.5, 5.0])
+    ticks = [tick.get_text() for tick in error.get_xticklabels()]
+    assert ticks[0].endswith("0.05\nκ 8") and ticks[-1].endswith("0.4\nκ 2")
+
+
+def test_one_noise_level_is_no_envelope_and_conditions_apart_from_noise_are_lines_apart() -> None:
+    assert make_figure("noise", document(levels=1)) is None
+    given = document(3)
+    for group, row in zip(given["result"]["conditions"], given["result"]["noise_envelope"], strict=False):
+        row["condition"] = group["id"]
+        group["condition"]["victim_absent"] = group["id"] == "c02"
+        group["condition"]["pattern"] = "pheromone"
+    given["result"]["noise_envelope"] = given["result"]["noise_envelope"][:3]
+    given["result"]["noise_envelope"][1]["missions_with_detection"] = None
+    detection, alarm, _ = axes_of("noise", given)
+    np.testing.assert_allclose(line(alarm, "victims present")[1], [5.0, 25.0])
+    np.testing.assert_allclose(line(alarm, "victims absent")[1], [15.0])
+    assert line(detection, "victims absent")[1].size == 0
+
+
+def test_every_seed_has_its_mark_and_the_bar_is_their_mean() -> None:
+    given = document()
+    area, found, value = axes_of("seeds", given)
+    x, row = line(area, "seed 5")
+    np.testing.assert_allclose(x, [92.0, 87.0, 82.0])
+    assert (np.round(row) == [0, 1, 2]).all()
+    np.testing.assert_allclose(line(found, "seed 8")[0], [74.0] * 3)
+    np.testing.assert_allclose(line(value, "seed 3")[0], [15_150.0, 14_350.0, 13_550.0])
+    means = [bar.get_xdata()[0] for bar in area.get_lines() if bar.get_color() == "k"]
+    np.testing.assert_allclose(means, 100.0 * (np.array([0.9, 0.85, 0.8]) + 0.004 * 16 / 3))
+
+
+def test_gdop_bands_stand_at_their_names_with_both_errors() -> None:
+    (axis,) = axes_of("gdop", document(1))
+    x, y = line(axis, "c01")
+    assert [BANDS[round(k)] for k in x] == ["< 1.2", "1.2 - 2", ">= 4"]
+    np.testing.assert_allclose(y, [1.5, 2.5, 4.5])
+    np.testing.assert_allclose(line(axis, "_c01 CEP95")[1], [3.0, 5.0, 9.0])
+    assert [text.get_text() for text in axis.texts] == ["7", "9", "3"]
+
+
+def test_a_training_curve_is_drawn_over_steps() -> None:
+    (axis,) = axes_of("efficiency", document())
+    x, y = line(axis, "mappo")
+    np.testing.assert_array_equal(x, [0, 10_000, 20_000, 40_000])
+    np.testing.assert_array_equal(y, [100.0, 900.0, 1500.0, 1700.0])
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_picture_names_its_tier_and_what_it_rests_on(name: str) -> None:
+    given = document()
+    given["result"]["title"] = "Stage 2 (sih)"
+    assert words(name, given, "title").startswith("Stage 2 (sih): ")
+    assert "n = " in words(name, given) or words(name, given).startswith("n: ")
+
+
+def test_what_conditions_share_stands_in_the_caption_and_only_the_rest_in_labels() -> None:
+    assert words("summary", document()).startswith(
+        "village, x500, default, 4 drones, σ 0.05, κ 8, victims present. n = 90 missions, 3 invalid, 3 seeds."  # noqa: RUF001
+    )
+
+
+def test_too_many_conditions_are_pooled_or_counted() -> None:
+    given = document(24)
+    assert "The first 8 of 24 conditions are drawn" in words("coverage", given)
+    pooled = document(2)["result"]["conditions"]
+    for group in pooled:
+        del group["condition"]["sigma"], group["condition"]["kappa"]
+    given["result"]["pooled"] = pooled
+    (axis,) = axes_of("coverage", given)
+    assert len(axis.collections) == 2
+    assert "Noise levels are pooled." in words("coverage", given)
+
+
+def test_a_picture_without_data_is_left_out_and_named(tmp_path: Path) -> None:
+    given = document()
+    for key in ("sample_efficiency", "noise_envelope"):
+        given["result"][key] = []
+    for group in given["result"]["conditions"]:
+        group["profile"] = {"tau_m": [], "share": [], "low": [], "high": []}
+    assert list(left_out(given)) == ["profiles", "noise", "efficiency"]
+    assert left_out(given)["efficiency"] == "no evaluation points of a training were given"
+    names = [path.name for path in draw_figures(given, tmp_path)]
+    assert names == [f"{name}.{kind}" for name in FIGURES if name not in left_out(given) for kind in ("png", "svg")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def test_an_empty_document_draws_nothing(tmp_path: Path) -> None:
+    empty = {"schema_version": 1, "result": {"title": "Stage 2 (embedded)"}, "run": {}}
+    assert draw_figures(empty, tmp_path) == []
+    assert list(left_out(empty)) == list(FIGURES)
+
+
+def test_the_same_document_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
+    here = [path for path in draw_figures(document(), tmp_path / "a") if path.suffix == ".svg"]
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from sar_analysis.figures import draw_figures\n"
+        "from tests.unit.sar_analysis.documents import document\n"
+        "draw_figures(document(), Path(sys.argv[1]))\n"
+    )
+    root = Path(__file__).parents[3]
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "b")], check=True, cwd=root)
+    assert len(here) == len(FIGURES)
+    for path in here:
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes(), path.name
+        assert b"<dc:date>" not in path.read_bytes()
+
+
+def test_an_unknown_figure_and_a_file_in_the_way_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"figure 'pie' is not known; allowed: summary, profiles"):
+        make_figure("pie", document())
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InputError, match="taken: cannot create the folder of figures"):
+        draw_figures(document(), tmp_path / "taken")
