@@ -154,7 +154,7 @@ def test_every_picture_names_its_tier_and_what_it_rests_on(name: str) -> None:
 
 def test_what_conditions_share_stands_in_the_caption_and_only_the_rest_in_labels() -> None:
     assert words("summary", document()).startswith(
-        "village, x500, default, 4 drones, σ 0.05, κ 8, victims present. n = 90 missions, 3 invalid, 3 seeds."  # noqa: RUF001
+        "village, x500, default, 4 drones, σ 0.05, κ 8, victims present. n = 90 missions, 3 invalid, 3 seeds."
     )
 
 

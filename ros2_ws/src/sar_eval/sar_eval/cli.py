@@ -36,7 +36,9 @@ app = typer.Typer(
 app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
 app.add_typer(prereg_app, name="prereg")
-for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, analyze, report, reference):
+for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference):
+    app.command()(verb)
+for verb in (analyze, report):
     app.command()(verb)
 
 
