@@ -90,7 +90,8 @@ def check_place(out: Path) -> None:
 def default_place(folder: Path) -> Path:
     """Inside a folder of bags, beside a single bag or a file of records."""
     alone = folder.is_file() or (folder / "metadata.yaml").exists()
-    return folder.with_name(f"{folder.stem}-report") if alone else folder / "report"
+    name = folder.stem if folder.is_file() else folder.name
+    return folder.with_name(f"{name}-report") if alone else folder / "report"
 
 
 def _ours(file: Path, out: Path) -> bool:

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,13 @@ def build_results(
     document = {"schema_version": SCHEMA_VERSION, "result": result, "run": host()}
     json.dumps(document, allow_nan=False)
     return document
+
+
+def results_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) that every results.json keeps."""
+    text = resources.files("sar_analysis").joinpath("schemas/results.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def check_options(resamples: int, seed: int) -> None:

@@ -160,8 +160,8 @@ def times(result: Mapping[str, Any]) -> TextTable:
         *(f"median time to: {NAMES[t['metric']]}" for t in result["conditions"][0]["times"]),
     )
     caption = (
-        "Kaplan-Meier, log-log; what did not come within the search is censored at its end. In brackets how many had it."
-        " No resampling."
+        "Kaplan-Meier, log-log; what did not come within the search is censored at its end. In brackets how many had "
+        "it. No resampling."
     )
     return make(result, "times", "Times", columns, rows, caption)
 

@@ -144,6 +144,8 @@ def test_wheel_built_from_the_sdist_in_a_clean_environment(tmp_path: Path) -> No
     assert (venv / "bin" / "sar-eval").exists()
     assets = Path(site_packages(venv)) / "sar_analysis" / "assets"
     assert hashes(assets) == hashes(ROOT / "analysis" / "sar_analysis" / "assets") != {}
+    schema = Path("sar_analysis", "schemas", "results.schema.json")
+    assert Path(site_packages(venv), schema).read_bytes() == (ROOT / "analysis" / schema).read_bytes()
 
 
 @pytest.mark.parametrize("options", [[], ["--merge-install"]], ids=["isolated", "merged"])

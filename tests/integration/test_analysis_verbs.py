@@ -1,0 +1,111 @@
+"""analyze, report and prereg as users have them: what they print, what they write, and how they end."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.integration.conftest import Run
+from tests.unit.sar_analysis.test_degenerate import bag, campaign
+
+REGISTRATION = {
+    "schema_version": 1,
+    "hypothesis": "Spirals cover a tenth.",
+    "conditions": [{"name": "spiral", "changes": {"pattern": "spiral"}}],
+    "seeds": [0, 1],
+    "episodes": {"set_version": 1, "indices": [0, 1]},
+    "metric": "coverage_240s",
+    "thresholds": [{"condition": "spiral", "part": "value", "relation": "at_least", "limit": 0.05}],
+    "run_purpose": "debug",
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = campaign(tmp_path_factory.mktemp("verbs") / "runs")
+    bag(root, 2, 0, status={"valid": False, "invalid_reason": "takeoff_timeout"})
+    return root
+
+
+def registration(folder: Path, **changes: object) -> Path:
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(REGISTRATION | changes))
+    return path
+
+
+def test_analyze_prints_missions_conditions_and_warnings(sar_eval: Run, runs: Path, tmp_path: Path) -> None:
+    done = sar_eval("analyze", runs, "--by", "pattern", "--csv", tmp_path / "m.csv")
+    assert done.returncode == 0, done.stderr
+    assert "Stage 2 (embedded): 5 missions, 1 invalid" in done.stdout
+    assert "0 of 4: 0.0 % [0.0, 60.2]" in done.stdout
+    assert "invalid: s2-e0 (takeoff_timeout)" in done.stderr
+    with open(tmp_path / "m.csv", newline="") as stream:
+        assert len(list(csv.DictReader(stream))) == 5
+
+
+def test_analyze_for_machines(sar_eval: Run, runs: Path) -> None:
+    told = json.loads(sar_eval("analyze", runs, "--json").stdout)
+    assert told["counts"] == {"episodes": 5, "invalid": 1}
+    assert [e["seed"] for e in told["episodes"]] == [0, 0, 1, 1, 2]
+    assert any(row["metric"] == "coverage_240s" and row["n"] == 4 for row in told["summary"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("analyze", "{nowhere}"), 4, "no such folder"),
+        (("analyze", "{runs}", "--by", "colour"), 1, "by: colour is no metric"),
+        (("report", "{nowhere}"), 4, "no such folder"),
+        (("report", "{runs}", "--resamples", "3"), 1, "resamples = 3"),
+        (("report", "{runs}", "--prereg", "{nowhere}"), 4, "no such registration"),
+        (("report", "{runs}", "--out", "{runs}"), 1, "which is no part of a report"),
+        (("prereg", "check", "{nowhere}"), 4, "no such registration"),
+    ],
+)
+def test_endings(sar_eval: Run, runs: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
+    done = sar_eval(*(a.format(runs=runs, nowhere=tmp_path / "nowhere") for a in arguments))
+    assert (done.returncode, done.stdout) == (code, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_report_writes_its_folder_and_says_so(sar_eval: Run, runs: Path, tmp_path: Path) -> None:
+    study = registration(tmp_path)
+    assert sar_eval("prereg", "lock", study).returncode == 0
+    out = tmp_path / "out"
+    done = sar_eval("report", runs, "--out", out, "--prereg", study, "--resamples", "200")
+    assert done.returncode == 0, done.stderr
+    assert "In ten seconds, Stage 2 (embedded)" in done.stdout
+    assert str(out) in done.stdout.replace("\n", "")
+    text = (out / "RESULTS.md").read_text()
+    assert "study.yaml matches its lock" in text
+    assert "deviation: seeds flown but not registered: 2" in text
+    again = json.loads(sar_eval("report", runs, "--out", out, "--resamples", "200", "--json").stdout)
+    assert {"RESULTS.md", "results.json", "results.tex", "summary.csv"} <= set(again["files"])
+    assert again["counts"]["invalid"] == 1
+
+
+def test_prereg_check_lock_and_tampering(sar_eval: Run, runs: Path, tmp_path: Path) -> None:
+    study = registration(tmp_path)
+    unlocked = sar_eval("prereg", "check", study)
+    assert (unlocked.returncode, "never locked" in unlocked.stdout) == (0, True)
+    assert "commit both before flying" in sar_eval("prereg", "lock", study).stdout
+    against = sar_eval("prereg", "check", study, "--against", runs)
+    assert against.returncode == 2
+    assert "deviation: seeds flown but not registered: 2" in against.stdout
+    registration(tmp_path, metric="episode_return")
+    changed = sar_eval("prereg", "check", study, "--json")
+    assert (changed.returncode, json.loads(changed.stdout)["status"]) == (2, "differs")
+    refused = sar_eval("prereg", "lock", study)
+    assert (refused.returncode, "already locks other content" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("verb", [("analyze",), ("report",), ("prereg", "check"), ("prereg", "lock")])
+def test_help_teaches_with_an_example(sar_eval: Run, verb: tuple[str, ...]) -> None:
+    done = sar_eval(*verb, "--help")
+    assert done.returncode == 0
+    assert f"sar-eval {' '.join(verb)} " in done.stdout

@@ -1,0 +1,275 @@
+"""The document everything is made of: complete, deterministic, honest about seeds, and in its schema."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+import yaml
+
+from sar_analysis import prereg
+from sar_analysis.findings import Victim
+from sar_analysis.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.results import build_results, results_schema
+from sar_analysis.table import Problem, Table
+from sar_core.errors import ContractError, InputError, MissingDataError
+from tests.unit.sar_analysis.bagmaker import Made, straight
+
+RESAMPLES = 400
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> EpisodeMetrics:
+    path = straight(4.0, np.array([[2.5, 52.5, 30.0]]), np.array([[8.0, 0.0, 0.0]]))
+    made = Made(path, 1.0, 3.0, devices=[(7, 0, (20.0, 50.0, 0.5))])
+    measured = episode_metrics(made.write(tmp_path_factory.mktemp("results") / "bag"))
+    return dataclasses.replace(measured, notes=())
+
+
+def flown(base: EpisodeMetrics, seed: int, episode: int, **more: Any) -> EpisodeMetrics:
+    """A mission with its own coverage and return, made of seed, episode and pattern."""
+    pattern, sigma = str(more.get("pattern", base.pattern)), float(more.get("sigma", base.sigma) or 0.0)
+    score = 0.5 + 0.02 * ((seed * 7) % 11) + 0.03 * ((episode * 5) % 4) - 0.3 * sigma + 0.05 * len(pattern) / 10
+    known = {
+        "episode_id": f"{pattern}-s{seed}-e{episode}",
+        "config_sha256": f"{pattern}{seed}-{episode}-{sigma}",
+        "seed": seed,
+        "episode": episode,
+        "coverage_240s": score,
+        "episode_return": 1000.0 * score + seed,
+    }
+    return dataclasses.replace(base, **(known | more))
+
+
+def table(*episodes: EpisodeMetrics) -> Table:
+    return Table(tuple(episodes), ())
+
+
+def crossed(base: EpisodeMetrics, seeds: int, episodes: int = 4, **more: Any) -> list[EpisodeMetrics]:
+    return [flown(base, s, e, **more) for s in range(seeds) for e in range(episodes)]
+
+
+def result_of(*episodes: EpisodeMetrics, **options: Any) -> dict[str, Any]:
+    found: dict[str, Any] = build_results(table(*episodes), resamples=RESAMPLES, **options)["result"]
+    return found
+
+
+def score_of(section: dict[str, Any], metric: str, design: str) -> dict[str, Any]:
+    (found,) = [s for s in section["scores"] if s["metric"] == metric and s.get("design") == design]
+    return dict(found)
+
+
+def test_a_document_keeps_the_schema_and_a_broken_one_does_not(base: EpisodeMetrics) -> None:
+    validator = jsonschema.Draft202012Validator(results_schema())
+    validator.check_schema(results_schema())
+    rivals = crossed(base, 3, pattern="spiral") + crossed(base, 3, pattern="levy_flight")
+    document = build_results(table(*rivals), resamples=RESAMPLES)
+    validator.validate(document)
+    breakages = (
+        lambda d: d.pop("run"),
+        lambda d: d["result"].update(title="Stage 2"),
+        lambda d: d["result"]["counts"].update(invalid=-1),
+        lambda d: d["result"]["conditions"][0]["estimates"][0].update(value=None),
+        lambda d: d["result"]["conditions"][0]["estimates"][0].update(low=None),
+        lambda d: d["result"]["conditions"][0]["scores"][0].pop("n"),
+        lambda d: d["result"]["comparisons"][0].update(p=2.0),
+        lambda d: d["result"]["paper"][0].update(note="leaderboard"),
+        lambda d: d["result"]["episodes"][0].pop("invalid_reason"),
+    )
+    for breaking in breakages:
+        broken = copy.deepcopy(document)
+        breaking(broken)
+        assert not validator.is_valid(broken)
+
+
+def test_the_result_does_not_depend_on_where_the_bags_lie(base: EpisodeMetrics) -> None:
+    episodes = crossed(base, 2)
+    problem = Problem("unreadable", "/here/runs/x", "/here/runs/x/x.mcap: cut")
+    one = build_results(Table(tuple(episodes), (problem,), Path("/here/runs")), resamples=RESAMPLES)
+    there = dataclasses.replace(problem, where="/there/x", reason="/there/x/x.mcap: cut")
+    two = build_results(Table(tuple(episodes), (there,), Path("/there")), resamples=RESAMPLES)
+    assert json.dumps(one["result"]) == json.dumps(two["result"])
+    assert one["result"]["warnings"] == ["unreadable: x/x.mcap: cut"]
+    assert "/here" not in json.dumps(one["result"])
+
+
+def test_below_ten_seeds_the_interval_is_students_and_the_page_is_conditional(base: EpisodeMetrics) -> None:
+    result = result_of(*crossed(base, 3))
+    for design in ("seeds", "seeds_layouts"):
+        found = score_of(result["conditions"][0], "coverage_240s", design)
+        assert (found["reading"], found["resamples"]) == ("t", None)
+    assert result["conditional"].startswith("3 seeds: everything here is conditional on these seeds")
+
+
+def test_from_ten_seeds_on_new_layouts_are_bootstrapped(base: EpisodeMetrics) -> None:
+    result = result_of(*crossed(base, 10), seed=5)
+    found = score_of(result["conditions"][0], "coverage_240s", "seeds_layouts")
+    assert (found["reading"], found["resamples"], found["seed"]) == ("percentile", RESAMPLES, 5)
+    assert "conditional on these seeds" not in result["conditional"]
+
+
+def test_a_bootstrapped_interval_is_what_a_slow_loop_draws(base: EpisodeMetrics) -> None:
+    """Seeds and layouts drawn again one by one, in plain Python with its own generator; within Monte-Carlo error."""
+    import random
+
+    episodes = crossed(base, 10)
+    document = build_results(table(*episodes), resamples=20_000)
+    found = score_of(document["result"]["conditions"][0], "coverage_240s", "seeds_layouts")
+    value = {(e.seed, e.episode): e.coverage_240s or 0.0 for e in episodes}
+    rng, drawn = random.Random(1), []
+    for _ in range(4000):
+        seeds, layouts = rng.choices(range(10), k=10), rng.choices(range(4), k=4)
+        cells = sorted(value[s, e] for s in seeds for e in layouts)
+        drawn.append(sum(cells[10:30]) / 20)
+    drawn.sort()
+    spread = drawn[-1] - drawn[0]
+    assert found["low"] == pytest.approx(drawn[100], abs=0.03 * spread)
+    assert found["high"] == pytest.approx(drawn[3899], abs=0.03 * spread)
+    assert found["value"] == pytest.approx(sum(sorted(value.values())[10:30]) / 20)
+
+
+def test_one_seed_is_refused_in_words(base: EpisodeMetrics) -> None:
+    result = result_of(*crossed(base, 1))
+    found = score_of(result["conditions"][0], "coverage_240s", "seeds")
+    assert "1 seed cannot carry an interval over seeds" in found["refused"]
+    assert "low" not in found
+    assert result["conditional"].startswith("One seed")
+
+
+def test_noise_levels_are_conditions_and_pool_into_one(base: EpisodeMetrics) -> None:
+    result = result_of(*crossed(base, 3, sigma=0.05), *crossed(base, 3, sigma=0.2))
+    assert [c["condition"]["sigma"] for c in result["conditions"]] == [0.05, 0.2]
+    (pool,) = result["pooled"]
+    assert pool["missions"] == 24
+    assert "sigma" not in pool["condition"]
+    assert score_of(pool, "coverage_240s", "seeds_layouts")["n"] == 24
+    assert len(result["noise_envelope"]) == 2
+
+
+def test_any_setting_that_differs_makes_another_condition(base: EpisodeMetrics) -> None:
+    other = {**base.configuration, "gate": "forced_open"}
+    result = result_of(flown(base, 0, 0), flown(base, 0, 0, configuration=other))
+    assert [c["missions"] for c in result["conditions"]] == [1, 1]
+    assert "gate forced_open" in result["conditions"][1]["label"]
+    windy = [
+        flown(base, 0, e, configuration={**base.configuration, "wind_mps": w}) for e, w in enumerate(([2, 0], [0, -2]))
+    ]
+    assert len(result_of(*windy)["conditions"]) == 1, "the wind's direction belongs to the episode"
+
+
+def test_patterns_are_compared_in_pairs_with_holm(base: EpisodeMetrics) -> None:
+    names = ("spiral", "levy_flight", "pheromone")
+    result = result_of(*(e for name in names for e in crossed(base, 4, pattern=name)))
+    rows = [row for row in result["comparisons"] if row["metric"] == "coverage_240s"]
+    assert [(row["first"], row["second"]) for row in rows] == [("c01", "c02"), ("c01", "c03"), ("c02", "c03")]
+    assert all(row["p"] == pytest.approx(2 / 2**4) and row["p_holm"] >= row["p"] for row in rows)
+    assert rows[0]["difference"] == pytest.approx(0.05 * (len("spiral") - len("levy_flight")) / 10)
+    assert rows[0]["detectable"] is None
+    assert "same amount" in rows[0]["note"]
+    assert "6 comparisons" in result["comparisons_note"]
+
+
+def test_patterns_under_different_noise_or_on_other_seeds_are_not_compared(base: EpisodeMetrics) -> None:
+    apart = result_of(*crossed(base, 2, pattern="spiral"), *crossed(base, 2, pattern="levy_flight", sigma=0.3))
+    assert apart["comparisons"] == []
+    others = [flown(base, s, e, pattern="levy_flight") for s in (7, 8) for e in range(4)]
+    (coverage, _) = result_of(*crossed(base, 2, pattern="spiral"), *others)["comparisons"]
+    assert "no seed in common" in coverage["refused"]
+
+
+def test_late_reports_do_not_count_within_the_search(base: EpisodeMetrics) -> None:
+    found = Victim(0.0, 0.0, True, 30.0, 2.0, 1.5, 2, 0.9, 1.0)
+    late = flown(base, 0, 0, victims=(found,), detections=1, time_to_first_detection_s=30.0, search_time_s=20.0)
+    first, each, _ = result_of(late)["conditions"][0]["times"]
+    assert (first["reached"], first["censored"], first["median"]) == (0, 1, None)
+    assert (each["reached"], each["notes"][0]) == (0, "median not reached: 0 of 1 had the event")
+
+
+def test_what_has_no_figure_has_a_reason(base: EpisodeMetrics) -> None:
+    absent = flown(base, 0, 0, victim_absent=True, victims=(), detections=0)
+    silent = {"false_alarms": None, "detections": None, "victims": (), "sigma": None, "kappa": None, "words": ()}
+    quiet = flown(base, 0, 1, **silent)
+    result = result_of(absent, quiet)
+    why = [{item["metric"]: item["why"] for item in c["not_computed"]} for c in result["conditions"]]
+    assert why[0]["cep50_m"] == "no victims in these missions"
+    assert why[1]["missions_with_false_alarm"] == "flown without radio"
+    assert "no radio" in result["conditions"][1]["label"]
+
+
+def test_no_phase_noise_is_a_word_in_json(base: EpisodeMetrics) -> None:
+    result = result_of(flown(base, 0, 0, kappa=math.inf))
+    assert result["conditions"][0]["condition"]["kappa"] == "inf"
+    assert "κ ∞" in result["conditions"][0]["label"]
+
+
+def registered(folder: Path, **changes: Any) -> Path:
+    document: dict[str, Any] = {
+        "schema_version": 1,
+        "hypothesis": "Spirals cover more than flights of Levy.",
+        "conditions": [
+            {"name": "spiral", "changes": {"pattern": "spiral"}},
+            {"name": "levy", "changes": {"pattern": "levy_flight"}},
+        ],
+        "seeds": list(range(10)),
+        "episodes": {"set_version": 1, "indices": list(range(4))},
+        "metric": "coverage_240s",
+        "thresholds": [
+            {"condition": "spiral", "part": "low", "relation": "at_least", "limit": 0.1},
+            {"condition": "spiral", "against": "levy", "part": "low", "relation": "at_least", "limit": 0.2},
+        ],
+    }
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(document | changes))
+    return path
+
+
+def both(base: EpisodeMetrics, seeds: int = 10) -> list[EpisodeMetrics]:
+    return crossed(base, seeds, pattern="spiral") + crossed(base, seeds, pattern="levy_flight")
+
+
+def test_a_locked_registration_is_decided(base: EpisodeMetrics, tmp_path: Path) -> None:
+    path = registered(tmp_path)
+    prereg.lock(path)
+    document = build_results(table(*both(base)), path, RESAMPLES)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    found = document["result"]["registration"]
+    assert (found["status"], found["deviations"], found["refused"]) == ("matches", [], None)
+    assert [v["holds"] for v in found["verdicts"]] == [True, False]
+
+
+def test_departures_from_a_registration_are_named(base: EpisodeMetrics, tmp_path: Path) -> None:
+    path = registered(tmp_path)
+    episodes = [*both(base, 9), *crossed(base, 1, pattern="pheromone")]
+    episodes[0] = dataclasses.replace(episodes[0], valid=False, invalid_reason="interrupted")
+    found = build_results(table(*episodes), path, RESAMPLES)["result"]["registration"]
+    assert found["status"] == "no lock"
+    said = "; ".join(found["deviations"])
+    for words in ("registered seeds not flown: 9", "pheromone", "1 INVALID missions; the registered policy is strict"):
+        assert words in said
+    assert found["verdicts"] == []
+    assert "cells have no value" in found["refused"]
+
+
+def test_a_registration_that_fits_two_conditions_is_not_guessed(base: EpisodeMetrics, tmp_path: Path) -> None:
+    path = registered(tmp_path)
+    absent = [dataclasses.replace(e, victim_absent=True, config_sha256=f"a{e.config_sha256}") for e in both(base)]
+    found = build_results(table(*both(base), *absent), path, RESAMPLES)["result"]["registration"]
+    assert "differ in victim_absent" in found["refused"]
+
+
+def test_nonsense_is_refused(base: EpisodeMetrics) -> None:
+    with pytest.raises(MissingDataError, match=r"no episode can be read: unreadable: x\.mcap: cut"):
+        build_results(Table((), (Problem("unreadable", "x", "x.mcap: cut"),)))
+    with pytest.raises(ContractError, match="coverage_240s is nan; allowed"):
+        build_results(table(flown(base, 0, 0, coverage_240s=math.nan)))
+    with pytest.raises(InputError, match="resamples = 5: allowed: at least 100"):
+        build_results(table(base), resamples=5)
+    with pytest.raises(InputError, match="seed = -1"):
+        build_results(table(base), seed=-1)
