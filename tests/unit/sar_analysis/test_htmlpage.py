@@ -14,8 +14,8 @@ import pytest
 
 from sar_analysis.charts import Axis, Curve, curve_panel, interval_bar
 from sar_analysis.markup import join, tag
-from sar_analysis.page import link_names, match_rows, render, write_page
-from sar_analysis.panels import SECTIONS, number
+from sar_analysis.page import SECTIONS, link_names, match_rows, render, write_page
+from sar_analysis.panels import number
 from sar_analysis.replaydata import Replay
 from sar_analysis.results import build_results
 from sar_analysis.table import Table, analyze
