@@ -21,6 +21,7 @@ from sar_analysis.results import build_results
 from sar_analysis.table import Table, analyze
 from tests.unit.sar_analysis.bagmaker import Made, report, straight
 
+DOCS = Path(__file__).parents[3] / "docs" / "replay.md"
 EVIL = "<script>alert(1)</script>\"'&"
 
 
@@ -111,6 +112,14 @@ def test_a_table_of_records_has_no_replays_and_says_so(results: dict[str, Any], 
     page = write_page(results, table, {}, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "data-replay=" not in page.partition("<script>")[0]
     assert Reader(page).text.count("no bag") == 3
+
+
+def test_the_printed_example_writes_a_page(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "runs").symlink_to(next(iter(table.bags.values())).parent)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("data-replay=") == 3
 
 
 def test_a_bag_that_went_away_is_named(results: dict[str, Any], table: Table, tmp_path: Path) -> None:
