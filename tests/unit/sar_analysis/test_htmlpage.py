@@ -100,7 +100,7 @@ def test_the_page_asks_for_nothing(results: dict[str, Any], table: Table, tmp_pa
 def test_rows_with_one_id_find_their_own_bags(results: dict[str, Any], table: Table) -> None:
     rows = results["result"]["episodes"]
     assert {row["episode_id"] for row in rows} == {"made"}
-    found = match_rows(rows, table.episodes)
+    found = match_rows(rows, table.episodes[::-1])
     assert [e.localization_error_m for e in found if e] == [row["localization_error_m"] for row in rows]
     assert len({e.key for e in found if e}) == 3
     assert match_rows(rows, [replace(table.episodes[0], episode_id="other")]) == [None] * 3
