@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,15 @@ def test_a_registration_that_fits_two_conditions_is_not_guessed(base: EpisodeMet
     absent = [dataclasses.replace(e, victim_absent=True, config_sha256=f"a{e.config_sha256}") for e in both(base)]
     found = build_results(table(*both(base), *absent), path, RESAMPLES)["result"]["registration"]
     assert "differ in victim_absent" in found["refused"]
+
+
+def test_the_example_in_the_docs_runs(base: EpisodeMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "report.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.setattr("sar_analysis.table.analyze", lambda path: table(*crossed(base, 2)))
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert names["result"]["counts"]["valid"] == 8
 
 
 def test_nonsense_is_refused(base: EpisodeMetrics) -> None:
