@@ -17,6 +17,7 @@ import yaml
 
 from sar_analysis import prereg
 from sar_analysis.findings import Victim
+from sar_analysis.markdown import results_markdown
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.results import build_results, results_schema
 from sar_analysis.table import Problem, Table
@@ -263,6 +264,19 @@ def test_a_registration_that_fits_two_conditions_is_not_guessed(base: EpisodeMet
     absent = [dataclasses.replace(e, victim_absent=True, config_sha256=f"a{e.config_sha256}") for e in both(base)]
     found = build_results(table(*both(base), *absent), path, RESAMPLES)["result"]["registration"]
     assert "differ in victim_absent" in found["refused"]
+
+
+def test_eight_conditions_fit_a_page_one_can_scroll(base: EpisodeMetrics) -> None:
+    episodes = [
+        e
+        for pattern in ("spiral", "levy_flight")
+        for sigma in (0.05, 0.1)
+        for absent in (False, True)
+        for e in crossed(base, 3, pattern=pattern, sigma=sigma, victim_absent=absent)
+    ]
+    document = build_results(table(*episodes), resamples=RESAMPLES)
+    assert len(document["result"]["conditions"]) == 8
+    assert len(results_markdown(document).splitlines()) < 250
 
 
 def test_the_example_in_the_docs_runs(base: EpisodeMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
