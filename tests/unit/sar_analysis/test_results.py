@@ -293,6 +293,9 @@ def test_nonsense_is_refused(base: EpisodeMetrics) -> None:
         build_results(Table((), (Problem("unreadable", "x", "x.mcap: cut"),)))
     with pytest.raises(ContractError, match="coverage_240s is nan; allowed"):
         build_results(table(flown(base, 0, 0, coverage_240s=math.nan)))
+    lost = dataclasses.replace(flown(base, 0, 0), coverage_curve=(0.0, math.nan))
+    with pytest.raises(ContractError, match="not finite"):
+        build_results(table(lost))
     with pytest.raises(InputError, match="resamples = 5: allowed: at least 100"):
         build_results(table(base), resamples=5)
     with pytest.raises(InputError, match="seed = -1"):
