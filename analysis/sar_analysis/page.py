@@ -12,12 +12,26 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sar_analysis import graphs, panels
 from sar_analysis.markup import Html, join, tag
 from sar_analysis.metrics import EpisodeMetrics
-from sar_analysis.panels import all_sections, note, number, section
+from sar_analysis.panels import note, number, section
 from sar_analysis.replaydata import Replay, make_replays, pack
 from sar_analysis.table import Table
 
+SECTIONS = (
+    panels.summary,
+    panels.conditions,
+    panels.seeds,
+    panels.strata,
+    graphs.envelope,
+    graphs.profiles,
+    graphs.reliability,
+    graphs.coverage,
+    panels.comparisons,
+    panels.registration,
+    panels.warnings,
+)
 SCRIPTS = ("episodes.js", "replay.js", "main.js")
 COLUMNS = (
     ("coverage_240s", "coverage at 240 s"),
@@ -82,7 +96,7 @@ def render(results: Mapping[str, Any], replays: Sequence[Replay | str | None]) -
         "TITLE": join(title),
         "STYLE": Html(_asset("page.css")),
         "HEAD": _head(result),
-        "SECTIONS": all_sections(result, results.get("run") or {}),
+        "SECTIONS": join(*(make(result) for make in SECTIONS), panels.card(result, results.get("run") or {})),
         "EPISODES": _episodes(rows, links, replays),
         "DATA": join(*data),
         "SCRIPT": Html("".join(_asset(name) for name in SCRIPTS)),

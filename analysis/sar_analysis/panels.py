@@ -1,18 +1,18 @@
-"""The sections of the report's page, each read from the results document alone; what is not there is said in words."""
+"""The page's sections of words and tables, each read from the results document alone; what is missing is said."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sar_analysis.charts import SHARE, Axis, Curve, curve_panel, interval_bar, points_panel
+from sar_analysis import wording
+from sar_analysis.charts import SHARE, Axis, interval_bar
 from sar_analysis.markup import Html, join, tag
 
 Plain = Mapping[str, Any]
 
 UNDEFINED = "undefined"
-SIGMA, KAPPA, MINUS, ENDLESS = "\u03c3", "\u03ba", "\u2212", "\u221e"
+MINUS = "\u2212"
 NAMES = {
     "missions_with_false_alarm": "missions with a false alarm",
     "false_alarms_per_hour": "false alarms per flight hour",
@@ -42,7 +42,6 @@ SUMMARY = (
     "cep50_m",
     "cep95_m",
 )
-HASH = 64
 OF_VICTIMS = ("victims_found", "cep50_m", "cep95_m")
 FIGURES = (
     *("missions_with_false_alarm", "false_alarms_per_hour", "missions_with_collision", "collisions_per_hour"),
@@ -50,8 +49,6 @@ FIGURES = (
 )
 WHOLE = Axis("share", 0.0, 1.0, SHARE, percent=True)
 METRES = Axis("m", 0.0, 20.0, (0.0, 5.0, 10.0, 15.0, 20.0))
-TAU = Axis("τ, metres", 0.0, 10.0, (0.0, 2.0, 4.0, 6.0, 8.0, 10.0))
-CONFIDENCE = Axis("confidence of the report", 0.0, 1.0, SHARE)
 
 
 def name_of(metric: str) -> str:
@@ -62,19 +59,9 @@ def is_share(metric: str) -> bool:
     return metric in ("coverage_240s", "overlap_ratio") or metric.startswith(("missions_with", "victims_found"))
 
 
-def number(metric: str, value: float | None, unit: bool = True) -> str:
+def number(metric: str, value: float | None) -> str:
     """A value as people read it; undefined is said."""
-    if value is None:
-        return UNDEFINED
-    if is_share(metric):
-        return f"{100 * value:.1f} %" if unit else f"{100 * value:.1f}"
-    if metric.endswith("_s"):
-        return f"{value:.1f} s" if unit else f"{value:.1f}"
-    if metric in ("episode_return", "path_m"):
-        return f"{value:.0f}"
-    if metric.endswith("_m"):
-        return f"{value:.2f} m" if unit else f"{value:.2f}"
-    return f"{value:.3g}"
+    return UNDEFINED if value is None else wording.number(metric, value)
 
 
 def interval(metric: str, item: Plain) -> str:
@@ -82,8 +69,7 @@ def interval(metric: str, item: Plain) -> str:
     low, high = item.get("low"), item.get("high")
     if low is None and high is None:
         return "no interval"
-    ends = ["open" if end is None else number(metric, end, unit=False) for end in (low, high)]
-    return f"{ends[0]} to {ends[1]}"
+    return f"{wording.bare(metric, low)} to {wording.bare(metric, high)}"
 
 
 def section(key: str, title: str, *children: object) -> Html:
@@ -124,7 +110,7 @@ def _by_metric(items: Sequence[Plain]) -> dict[str, Plain]:
     return {item["metric"]: item for item in items}
 
 
-def _presence(absent: Any) -> str:
+def presence(absent: Any) -> str:
     return "victims absent" if absent else "victims present"
 
 
@@ -139,7 +125,7 @@ def summary(result: Plain) -> Html:
             absent = bool(group.get("victim_absent"))
             if absent and metric in OF_VICTIMS:
                 continue
-            name = [name_of(metric), tag("small", _presence(absent))]
+            name = [name_of(metric), tag("small", presence(absent))]
             found = _by_metric(group["estimates"]).get(metric)
             if found is None:
                 rows.append([name, "not computed", "no interval", None])
@@ -148,7 +134,7 @@ def summary(result: Plain) -> Html:
             axis = WHOLE if is_share(metric) else METRES
             bar = None if ends == (None, None) else interval_bar(found["value"], *ends, axis)
             rows.append([name, number(metric, found["value"]), interval(metric, found), bar])
-    said = [f"{_presence(g.get('victim_absent')).capitalize()}: {basis(g)}." for g in groups]
+    said = [f"{presence(g.get('victim_absent')).capitalize()}: {basis(g)}." for g in groups]
     scale = "Bars run from 0 to 100 % and from 0 to 20 m. Shares: Clopper-Pearson; CEP: order statistics; all 95 %."
     return section(
         "summary",
@@ -253,124 +239,6 @@ def _band(b: Plain) -> object:
     return [f"{b['detections']}", tag("small", f"{ends[0]} · {ends[1]}")]
 
 
-def envelope(result: Plain) -> Html:
-    """Noise levels as a table in which a darker cell is a higher share."""
-    rows = result.get("noise_envelope") or []
-    title = "Noise envelope"
-    if not rows:
-        return section("noise", title, note("No mission was flown with radio, so there are no noise levels."))
-    told = f"Amplitude noise {SIGMA} grows downwards, phase noise to the right ({KAPPA} falls). Small: 95 % interval."
-    return section("noise", title, note(told), *(_heats(name, group) for name, group in _levels(rows)))
-
-
-def _levels(rows: Sequence[Plain]) -> list[tuple[str, list[Plain]]]:
-    """Rows that differ in noise alone, by name; a level flown twice under other settings begins another group."""
-    groups: dict[tuple[str, int], list[Plain]] = {}
-    for row in rows:
-        said = (row.get("world", ""), row.get("pattern", ""), _presence(row.get("victim_absent")))
-        name, turn = " · ".join(said).replace("_", " "), 0
-        while any((r["sigma"], r["kappa"]) == (row["sigma"], row["kappa"]) for r in groups.get((name, turn), [])):
-            turn += 1
-        groups.setdefault((name, turn), []).append(row)
-    return [(f"{name} ({', '.join(r.get('condition', '') for r in g)})", g) for (name, _), g in groups.items()]
-
-
-def _heats(title: str, rows: Sequence[Plain]) -> Html:
-    sigmas = sorted({r["sigma"] for r in rows}, key=_level)
-    kappas = sorted({r["kappa"] for r in rows}, key=_level, reverse=True)
-    drawn = []
-    for metric in ("missions_with_detection", "missions_with_false_alarm", "cep50_m"):
-        if not any(r.get(metric) for r in rows):
-            continue
-        cells = []
-        for sigma in sigmas:
-            here = {r["kappa"]: r for r in rows if r["sigma"] == sigma}
-            cells.append([f"{SIGMA} {_level(sigma):g}", *(_shade(metric, here.get(kappa)) for kappa in kappas)])
-        head = ["", *(f"{KAPPA} {ENDLESS if math.isinf(_level(k)) else f'{_level(k):g}'}" for k in kappas)]
-        drawn.append(table(head, cells, name_of(metric), class_="heat"))
-    return join(tag("h3", title), tag("div", *drawn, class_="cards"))
-
-
-def _level(value: Any) -> float:
-    return float(value)
-
-
-def _shade(metric: str, row: Plain | None) -> object:
-    found = None if row is None else row.get(metric)
-    if row is None or found is None:
-        return "not flown" if row is None else "none"
-    part = found["value"] if is_share(metric) else METRES.part(found["value"])
-    text = [number(metric, found["value"]), tag("small", f"{interval(metric, found)}, n {row['missions']}")]
-    return tag("span", *text, class_="shade", style=f"--share:{100 * part:.0f}%")
-
-
-def _curves(result: Plain, key: str, x: str, y: str) -> list[tuple[Plain, Curve]]:
-    found = []
-    for c in result.get("conditions") or []:
-        drawn = c.get(key) or {}
-        if drawn.get(x):
-            found.append((c, Curve(drawn[x], drawn[y], drawn.get("low") or (), drawn.get("high") or ())))
-    return found
-
-
-def _panels(found: Sequence[tuple[Plain, Curve]], x: Axis, y: Axis) -> Html:
-    drawn = []
-    for c, curve in found:
-        behind = [other for _, other in found if other is not curve]
-        caption = tag("figcaption", tag("b", c["id"]), " ", c["label"])
-        drawn.append(tag("figure", curve_panel(curve, behind, x, y, c["label"]), caption))
-    return tag("div", *drawn, class_="cards")
-
-
-def profiles(result: Plain) -> Html:
-    found, title = _curves(result, "profile", "tau_m", "share"), "How well victims were localised"
-    if not found:
-        return section("profiles", title, note("No victims were searched for, so there is no performance profile."))
-    told = "Share of victims whose first confident report was within τ; one never found is beyond 10 m. Band: 95 %."
-    return section("profiles", title, _panels(found, TAU, Axis("share of victims", 0, 1, SHARE, True)), note(told))
-
-
-def coverage(result: Plain) -> Html:
-    found, title = _curves(result, "coverage_curve", "time_s", "mean"), "Coverage over time"
-    if not found:
-        return section("coverage", title, note("No mission has a coverage curve."))
-    end = max(max(curve.x) for _, curve in found) or 1.0
-    step = next(s for s in (10.0, 20.0, 60.0, 120.0, 300.0, 1e9) if end / s <= 6)
-    time = Axis("search time, s", 0.0, end, tuple(k * step for k in range(int(end / step) + 1)))
-    told = "Mean of the missions; the band holds the middle 95 % of missions at each time. Grey: the other conditions."
-    return section("coverage", title, _panels(found, time, Axis("share of cells", 0, 1, SHARE, True)), note(told))
-
-
-def reliability(result: Plain) -> Html:
-    found, title = result.get("reliability") or {}, "Are confidences honest?"
-    bins = found.get("bins") or []
-    if not bins:
-        return section("reliability", title, note("There are no reports, so there is no reliability curve."))
-    points = [(b["mean_confidence"], b["right"], b["share_low"], b["share_high"], b["n"]) for b in bins]
-    chart = points_panel(points, CONFIDENCE, Axis("share that was right", 0, 1, SHARE, True), title)
-    rows = [
-        [
-            f"{b['low']:.1f} to {b['high']:.1f}",
-            b["n"],
-            f"{b['mean_confidence']:.3f}",
-            f"{100 * b['right']:.1f} %",
-            f"{100 * b['share_low']:.1f} to {100 * b['share_high']:.1f}",
-        ]
-        for b in bins
-    ]
-    head = ["confidence", "reports", "mean", "right", "95 % interval"]
-    told = (
-        f"{found.get('reports')} reports ({found.get('which', 'all')}). Brier score {found['brier']:.4f}, expected "
-        f"calibration error {found['ece']:.4f}. On the dashed line a confidence is honest."
-    )
-    return section(
-        "reliability",
-        title,
-        tag("div", tag("figure", chart), table(head, rows, "Reports by confidence"), class_="cards"),
-        note(told),
-    )
-
-
 def comparisons(result: Plain) -> Html:
     rows, title = result.get("comparisons") or [], "Comparisons"
     if not rows:
@@ -440,7 +308,7 @@ def card(result: Plain, run: Plain) -> Html:
 
 def _pairs(value: Any) -> Html:
     if not isinstance(value, Mapping):
-        return tag("p", _setting(value))
+        return tag("p", wording.setting(value))
     return tag("dl", *(tag("div", tag("dt", key), tag("dd", text)) for key, text in _flat(value)))
 
 
@@ -448,37 +316,5 @@ def _flat(value: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
     found = []
     for key, item in value.items():
         name = f"{path} · {key}" if path else str(key)
-        found += _flat(item, name) if isinstance(item, Mapping) else [(name, _setting(item))]
+        found += _flat(item, name) if isinstance(item, Mapping) else [(name, wording.setting(item))]
     return found
-
-
-def _setting(value: Any) -> str:
-    """A setting in one piece; a hash is cut to what tells it apart."""
-    if value is None:
-        return "none"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_setting, value)) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text[:12] if len(text) == HASH and " " not in text else text
-
-
-SECTIONS = (
-    summary,
-    conditions,
-    seeds,
-    strata,
-    envelope,
-    profiles,
-    reliability,
-    coverage,
-    comparisons,
-    registration,
-    warnings,
-)
-
-
-def all_sections(result: Plain, run: Plain) -> Html:
-    """Every section in reading order, without the table of episodes."""
-    return join(*(make(result) for make in SECTIONS), card(result, run))

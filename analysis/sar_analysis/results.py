@@ -70,7 +70,10 @@ def build_results(
         "episodes": [episode_row(g.id, e) for g in groups for e in g.episodes],
     }
     document = {"schema_version": SCHEMA_VERSION, "result": result, "run": host()}
-    json.dumps(document, allow_nan=False)
+    try:
+        json.dumps(document, allow_nan=False)
+    except ValueError as error:
+        raise ContractError("a figure of the results is not finite: some episode holds a NaN or an infinity") from error
     return document
 
 

@@ -19,7 +19,7 @@ from sar_analysis.interval import Interval, Reading
 from sar_analysis.metrics import CURVE_STEP_S, EpisodeMetrics
 from sar_analysis.resampling import bootstrap
 from sar_analysis.scores import Scores
-from sar_analysis.summary import Summary, profile_errors, share, summarise
+from sar_analysis.summary import Summary, detection_times, profile_errors, share, summarise
 from sar_analysis.survival import median_time
 from sar_core.errors import SarError
 
@@ -166,18 +166,14 @@ def interval(found: Interval) -> dict[str, Any]:
 
 
 def times(valid: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
-    """Median times; what did not come within the search, be it later on the way home, is censored at its end.
-
-    Every mission is watched for as long as it searched. Counting a report after that as an event, while those without
-    one leave the count at the search's end, would make the late ones look like all there were.
-    """
+    """Median times; what did not come within the search, be it later on the way home, is censored at its end."""
     searched = [e for e in valid if e.victims]
     first = [(e.time_to_first_detection_s, e.search_time_s) for e in searched]
-    each = [(v.time_s, e.search_time_s) for e in searched for v in e.victims]
+    each, seen = detection_times(valid)
     covered = [(e.time_to_95_s, e.search_time_s) for e in valid]
     return [
         _time("time_to_first_detection_s", *_censored(first), unit="missions"),
-        _time("time_to_each_victim_s", *_censored(each), unit="victims"),
+        _time("time_to_each_victim_s", each.tolist(), seen.tolist(), unit="victims"),
         _time("time_to_95_s", *_censored(covered), unit="missions"),
     ]
 

@@ -237,10 +237,11 @@ def profile_errors(episodes: Iterable[EpisodeMetrics]) -> Floats:
 def detection_times(episodes: Iterable[EpisodeMetrics]) -> tuple[Floats, NDArray[np.bool_]]:
     """Search time of every victim's first confident report, and whether it came: censored at the search's end if not.
 
-    A report after the search (on the way home) counts as found at its own time.
+    A report after the search (on the way home) is censored too. Every mission is watched for as long as it searched;
+    if late reports counted while those without any left at the search's end, the late ones would look like all.
     """
     pairs = [
-        (v.time_s, True) if v.time_s is not None else (e.search_time_s, False)
+        (v.time_s, True) if v.time_s is not None and v.time_s <= e.search_time_s else (e.search_time_s, False)
         for e in episodes
         if e.valid
         for v in e.victims

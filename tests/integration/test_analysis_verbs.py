@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
+from sar_eval.cli import main
 from tests.integration.conftest import Run
 from tests.unit.sar_analysis.test_degenerate import bag, campaign
 
+Here = Callable[..., tuple[int, str, str]]
 REGISTRATION = {
     "schema_version": 1,
     "hypothesis": "Spirals cover a tenth.",
@@ -29,6 +33,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = campaign(tmp_path_factory.mktemp("verbs") / "runs")
     bag(root, 2, 0, status={"valid": False, "invalid_reason": "takeoff_timeout"})
     return root
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    """The command in this process, where a new one would spend its time on importing: exit code, stdout, stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sar-eval", *arguments])
+        with pytest.raises(SystemExit) as ending:
+            main()
+        told = capsys.readouterr()
+        return int(ending.value.code or 0), told.out, told.err
+
+    return run
 
 
 def registration(folder: Path, **changes: object) -> Path:
@@ -66,11 +84,11 @@ def test_analyze_for_machines(sar_eval: Run, runs: Path) -> None:
         (("prereg", "check", "{nowhere}"), 4, "no such registration"),
     ],
 )
-def test_endings(sar_eval: Run, runs: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
-    done = sar_eval(*(a.format(runs=runs, nowhere=tmp_path / "nowhere") for a in arguments))
-    assert (done.returncode, done.stdout) == (code, "")
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_endings(here: Here, runs: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
+    ended, stdout, stderr = here(*(a.format(runs=runs, nowhere=tmp_path / "nowhere") for a in arguments))
+    assert (ended, stdout) == (code, "")
+    assert words in stderr
+    assert stderr.count("\n") == 1
 
 
 def test_report_writes_its_folder_and_says_so(sar_eval: Run, runs: Path, tmp_path: Path) -> None:
@@ -105,7 +123,7 @@ def test_prereg_check_lock_and_tampering(sar_eval: Run, runs: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("verb", [("analyze",), ("report",), ("prereg", "check"), ("prereg", "lock")])
-def test_help_teaches_with_an_example(sar_eval: Run, verb: tuple[str, ...]) -> None:
-    done = sar_eval(*verb, "--help")
-    assert done.returncode == 0
-    assert f"sar-eval {' '.join(verb)} " in done.stdout
+def test_help_teaches_with_an_example(here: Here, verb: tuple[str, ...]) -> None:
+    code, stdout, _ = here(*verb, "--help")
+    assert code == 0
+    assert f"sar-eval {' '.join(verb)} " in stdout

@@ -14,13 +14,14 @@ import pytest
 
 from sar_analysis.charts import Axis, Curve, curve_panel, interval_bar
 from sar_analysis.markup import join, tag
-from sar_analysis.page import link_names, match_rows, render, write_page
-from sar_analysis.panels import SECTIONS, number
+from sar_analysis.page import SECTIONS, link_names, match_rows, render, write_page
+from sar_analysis.panels import number
 from sar_analysis.replaydata import Replay
 from sar_analysis.results import build_results
 from sar_analysis.table import Table, analyze
 from tests.unit.sar_analysis.bagmaker import Made, report, straight
 
+DOCS = Path(__file__).parents[3] / "docs" / "replay.md"
 EVIL = "<script>alert(1)</script>\"'&"
 
 
@@ -99,7 +100,7 @@ def test_the_page_asks_for_nothing(results: dict[str, Any], table: Table, tmp_pa
 def test_rows_with_one_id_find_their_own_bags(results: dict[str, Any], table: Table) -> None:
     rows = results["result"]["episodes"]
     assert {row["episode_id"] for row in rows} == {"made"}
-    found = match_rows(rows, table.episodes)
+    found = match_rows(rows, table.episodes[::-1])
     assert [e.localization_error_m for e in found if e] == [row["localization_error_m"] for row in rows]
     assert len({e.key for e in found if e}) == 3
     assert match_rows(rows, [replace(table.episodes[0], episode_id="other")]) == [None] * 3
@@ -111,6 +112,14 @@ def test_a_table_of_records_has_no_replays_and_says_so(results: dict[str, Any], 
     page = write_page(results, table, {}, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "data-replay=" not in page.partition("<script>")[0]
     assert Reader(page).text.count("no bag") == 3
+
+
+def test_the_printed_example_writes_a_page(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "runs").symlink_to(next(iter(table.bags.values())).parent)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("data-replay=") == 3
 
 
 def test_a_bag_that_went_away_is_named(results: dict[str, Any], table: Table, tmp_path: Path) -> None:

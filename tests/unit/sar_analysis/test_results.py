@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import yaml
 
 from sar_analysis import prereg
 from sar_analysis.findings import Victim
+from sar_analysis.markdown import results_markdown
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.results import build_results, results_schema
 from sar_analysis.table import Problem, Table
@@ -264,11 +266,36 @@ def test_a_registration_that_fits_two_conditions_is_not_guessed(base: EpisodeMet
     assert "differ in victim_absent" in found["refused"]
 
 
+def test_eight_conditions_fit_a_page_one_can_scroll(base: EpisodeMetrics) -> None:
+    episodes = [
+        e
+        for pattern in ("spiral", "levy_flight")
+        for sigma in (0.05, 0.1)
+        for absent in (False, True)
+        for e in crossed(base, 3, pattern=pattern, sigma=sigma, victim_absent=absent)
+    ]
+    document = build_results(table(*episodes), resamples=RESAMPLES)
+    assert len(document["result"]["conditions"]) == 8
+    assert len(results_markdown(document).splitlines()) < 250
+
+
+def test_the_example_in_the_docs_runs(base: EpisodeMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "report.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.setattr("sar_analysis.table.analyze", lambda path: table(*crossed(base, 2)))
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert names["result"]["counts"]["valid"] == 8
+
+
 def test_nonsense_is_refused(base: EpisodeMetrics) -> None:
     with pytest.raises(MissingDataError, match=r"no episode can be read: unreadable: x\.mcap: cut"):
         build_results(Table((), (Problem("unreadable", "x", "x.mcap: cut"),)))
     with pytest.raises(ContractError, match="coverage_240s is nan; allowed"):
         build_results(table(flown(base, 0, 0, coverage_240s=math.nan)))
+    lost = dataclasses.replace(flown(base, 0, 0), coverage_curve=(0.0, math.nan))
+    with pytest.raises(ContractError, match="not finite"):
+        build_results(table(lost))
     with pytest.raises(InputError, match="resamples = 5: allowed: at least 100"):
         build_results(table(base), resamples=5)
     with pytest.raises(InputError, match="seed = -1"):

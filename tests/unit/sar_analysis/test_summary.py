@@ -161,10 +161,11 @@ def test_gdop_bands() -> None:
 
 
 def test_victims_never_found_are_infinite_errors_and_censored_times(episode: EpisodeMetrics) -> None:
-    group = [mission(episode, found(2.0, time_s=12.0), LOST), mission(episode, LOST, valid=False)]
-    assert profile_errors(group).tolist() == [2.0, math.inf]
+    found_late = found(3.0, time_s=12.0)
+    group = [mission(episode, found(2.0, time_s=1.5), LOST, found_late), mission(episode, LOST, valid=False)]
+    assert profile_errors(group).tolist() == [2.0, math.inf, 3.0]
     times, observed = detection_times(group)
-    assert (times.tolist(), observed.tolist()) == ([12.0, 2.0], [True, False])
+    assert (times.tolist(), observed.tolist()) == ([1.5, 2.0, 2.0], [True, False, False])
     assert detection_times([])[0].shape == (0,)
 
 

@@ -167,8 +167,8 @@ def report(
 
       sar-eval report runs/eval --prereg configs/prereg/study.yaml --out results/study
 
-    Read RESULTS.md first; docs/report.md says what each file holds. Figures need matplotlib; without it they are left
-    out, which is said, and everything else is written.
+    Read RESULTS.md first; docs/report.md says what each file holds.
+    Without matplotlib the figures are left out, which is said.
     """
     library = _library("report")
     place = folder if folder is not None else library.default_place(source)
