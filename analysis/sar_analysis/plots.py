@@ -29,9 +29,9 @@ MOST_ROWS, MOST_SEED_ROWS, MOST_LINES = 24, 12, 8
 SEED_METRICS = {
     "coverage_240s": "area scanned by 240 s (%)",
     "victims_found": "victims found (%)",
+    "episode_return": "return",
     "missions_with_detection": "missions with a detection (%)",
     "missions_with_false_alarm": "missions with a false alarm (%)",
-    "episode_return": "return",
 }
 _SHARES = tuple(name for name, words in SEED_METRICS.items() if words.endswith("(%)"))
 
@@ -98,7 +98,7 @@ def reliability(result: Result) -> Any:
     for key, name in (("brier", "Brier score"), ("ece", "expected calibration error")):
         if found.get(key) is not None:
             caption += f" {name[0].upper()}{name[1:]} {found[key]:.3f}."
-    figure, (axis,) = frame(result, "reports that were right, by confidence", caption, [2.3])
+    figure, (axis,) = frame(result, "reports that were right, by confidence", caption, [2.3], entries=1)
     axis.plot([0.0, 1.0], [0.0, 1.0], color="#888888", linestyle="--", linewidth=0.8, label="as claimed")
     shares = [b["right"] for b in bins]
     below = [share - b["share_low"] for share, b in zip(shares, bins, strict=True)]
@@ -107,7 +107,7 @@ def reliability(result: Result) -> Any:
     axis.errorbar(at, shares, yerr=[below, above], fmt="o-", ms=3, capsize=2, color=COLOURS[0], label="flown")
     axis.set(xlabel="mean confidence", ylabel="share that was right", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axis.set_aspect("equal")
-    axis.legend(loc="upper left", frameon=False)
+    legend(figure, axis, columns=2)
     return figure
 
 
@@ -220,6 +220,8 @@ def seeds(result: Result) -> Any:
                     lw=1.0,
                 )
         axis.set(xlabel=SEED_METRICS[metric], ylim=(len(groups) - 0.5, -0.5))
+        if metric in _SHARES:
+            axis.set_xlim(-2.0, 102.0)
         axis.set_yticks(range(len(groups)), labels)
     legend(figure, axes[0], columns=6)
     return figure
