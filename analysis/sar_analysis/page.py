@@ -29,6 +29,7 @@ SECTIONS = (
     graphs.reliability,
     graphs.coverage,
     panels.comparisons,
+    panels.optimality,
     panels.registration,
     panels.warnings,
 )

@@ -8,6 +8,7 @@ from typing import Any
 from sar_analysis import wording
 from sar_analysis.charts import SHARE, Axis, interval_bar
 from sar_analysis.markup import Html, join, tag
+from sar_analysis.oraclegap import gap_table
 
 Plain = Mapping[str, Any]
 
@@ -260,6 +261,18 @@ def comparisons(result: Plain) -> Html:
         title,
         table(head, cells, "Paired by seed and episode"),
         note(f"{result.get('comparisons_note') or ''} {methods(result)}"),
+    )
+
+
+def optimality(result: Plain) -> Html:
+    if not result.get("optimality"):
+        return section("optimality", "Against the oracle", note("No oracle's returns were given."))
+    words = gap_table(result)
+    return section(
+        "optimality",
+        "Against the oracle",
+        table(words.columns, words.rows, "Mean shortfall below the oracle"),
+        note(words.caption),
     )
 
 

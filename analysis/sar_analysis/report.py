@@ -6,7 +6,6 @@ replaced, anything else is never touched.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
@@ -17,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from sar_analysis.csvfiles import write_csv_files
+from sar_analysis.figures import draw_figures
 from sar_analysis.latex import results_latex
 from sar_analysis.markdown import results_markdown
+from sar_analysis.optimality import load_reference
+from sar_analysis.page import write_page
 from sar_analysis.results import build_results, check_options
 from sar_analysis.table import Table, analyze
 from sar_core.errors import InputError, MissingDependencyError
@@ -26,7 +28,6 @@ from sar_core.errors import InputError, MissingDependencyError
 TEXTS = ("RESULTS.md", "results.json", "results.tex", "episodes.csv", "victims.csv", "summary.csv")
 PAGE, FIGURES = "report.html", "figures"
 PICTURES = (".png", ".svg")
-GET = "pip install 'sar-eval[report]'"
 
 
 @dataclass(frozen=True)
@@ -45,20 +46,23 @@ def write_report(
     registration: Path | None = None,
     resamples: int = 10_000,
     seed: int = 0,
+    reference: Path | None = None,
     workers: int | None = None,
     tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> Report:
     """Analyse a folder of bags (or records) and write the report; refused before reading if it could not be written."""
     check_options(resamples, seed)
     check_place(out)
+    oracle = None if reference is None else load_reference(reference)
     table = analyze(folder, workers, tell)
-    document = build_results(table, registration, resamples, seed)
+    document = build_results(table, registration, resamples, seed, oracle)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as beside:
         fresh = Path(beside) / "new"
         fresh.mkdir()
         write_texts(document, table, fresh)
-        left_out = _drawn(document, fresh) + _paged(document, table, fresh)
+        left_out = _drawn(document, fresh)
+        write_page(document, table, table.bags, fresh / PAGE)
         files = sorted(str(f.relative_to(fresh)) for f in fresh.rglob("*") if f.is_file())
         check_place(out)
         if out.exists():
@@ -104,21 +108,8 @@ def _ours(file: Path, out: Path) -> bool:
 def _drawn(document: dict[str, Any], folder: Path) -> list[str]:
     """Draw the figures; what is missing for that is said, and the rest of the report stands without them."""
     try:
-        importlib.import_module("sar_analysis.figures").draw_figures(document, folder / FIGURES)
-    except (ModuleNotFoundError, MissingDependencyError) as error:
+        draw_figures(document, folder / FIGURES)
+    except MissingDependencyError as error:
         shutil.rmtree(folder / FIGURES, ignore_errors=True)
-        return [f"figures: {_lack(error)}"]
+        return [f"figures: {error}"]
     return []
-
-
-def _paged(document: dict[str, Any], table: Table, folder: Path) -> list[str]:
-    try:
-        page = importlib.import_module("sar_analysis.page")
-        page.write_page(document, table, getattr(table, "bags", {}), folder / PAGE)
-    except (ModuleNotFoundError, MissingDependencyError) as error:
-        return [f"{PAGE}: {_lack(error)}"]
-    return []
-
-
-def _lack(error: ModuleNotFoundError | MissingDependencyError) -> str:
-    return str(error) if isinstance(error, MissingDependencyError) else f"{error.name} is not installed; {GET}"

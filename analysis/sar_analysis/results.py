@@ -21,6 +21,8 @@ from sar_analysis.comparisons import comparisons_note
 from sar_analysis.conditions import Group, group, merge
 from sar_analysis.contrasts import compare_all
 from sar_analysis.metrics import EpisodeMetrics
+from sar_analysis.optimality import Reference
+from sar_analysis.oraclegap import held_to
 from sar_analysis.registered import held_against
 from sar_analysis.resampling import LEAST
 from sar_analysis.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
@@ -34,7 +36,11 @@ ENVELOPE = ("missions_with_detection", "missions_with_false_alarm", "cep50_m")
 
 
 def build_results(
-    table: Table, registration: Path | None = None, resamples: int = 10_000, seed: int = 0
+    table: Table,
+    registration: Path | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    reference: Reference | None = None,
 ) -> dict[str, Any]:
     """The document of a table; refused when there is nothing to say or a value is no number."""
     check_options(resamples, seed)
@@ -61,11 +67,12 @@ def build_results(
         "seeds": [row for g in groups for row in seed_rows(g)],
         "noise_envelope": noise_envelope(groups),
         "reliability": reliability(table.valid),
+        "optimality": None if reference is None else held_to(reference, groups, options),
         "comparisons": comparisons,
         "comparisons_note": comparisons_note(sum("difference" in row for row in comparisons)),
         "paper": paper_rows(),
         "card": reporting_card(table.episodes, resamples, seed),
-        "not_computed": not_computed(table.episodes),
+        "not_computed": not_computed(table.episodes, reference is not None),
         "bootstrap": dataclasses.asdict(options),
         "episodes": [episode_row(g.id, e) for g in groups for e in g.episodes],
     }

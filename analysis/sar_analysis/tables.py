@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sar_analysis import strata, wording
+from sar_analysis.oraclegap import gap_table
 from sar_analysis.texttable import TextTable, by_metric, head_of, make
 from sar_analysis.wording import NAMES, estimate, numbers, score
 
@@ -26,6 +27,7 @@ def text_tables(result: Mapping[str, Any]) -> list[TextTable]:
         strata.envelope(result),
         strata.profiles(result),
         strata.comparisons(result),
+        gap_table(result),
         strata.reliability(result),
     ]
     return [table for table in made if table.rows]

@@ -95,6 +95,7 @@ def record(**changes: Any) -> str:
         "near_misses": 0,
         "geofence_breaches": 0,
         "min_separation_m": 5.0,
+        "min_clearance_m": 4.0,
         "path_m": 10.0,
         "num_drones": 1,
         "drones": [drone],

@@ -7,14 +7,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
+from scipy import stats
 
 from sar_analysis.aggregate import optimality_gap
+from sar_analysis.markdown import results_markdown
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.optimality import beyond, gap_scores, gaps, load_reference
+from sar_analysis.page import render
 from sar_analysis.resampling import bootstrap
+from sar_analysis.results import build_results, results_schema
 from sar_analysis.statistics import mean_of
+from sar_analysis.table import Table
 from sar_analysis.task import TASK, task_of, task_sha256
 from sar_core.errors import ContractError, InputError, MissingDataError
 from tests.unit.sar_analysis.bagmaker import Made, straight
@@ -162,3 +168,26 @@ def test_the_task_is_what_is_asked_not_how_it_is_flown() -> None:
     for key in TASK:
         assert task_sha256(CONFIGURATION | {key: "other"}) != task_sha256(CONFIGURATION), key
     assert task_sha256(CONFIGURATION | {"wind_mps": [0.0, 3.0, 0.0]}) != task_sha256(CONFIGURATION)
+
+
+def test_results_hold_every_condition_to_the_oracle_or_say_why_not(flown: EpisodeMetrics, tmp_path: Path) -> None:
+    """By hand: gaps 0.1, 0, 0.5 for seed 0 and 0.5, 0, 0.25 for seed 1; one mission returned more than the oracle."""
+    reference = load_reference(write(tmp_path / "r.json"))
+    elsewhere = [dataclasses.replace(e, world="desert", world_sha256="cd" * 32) for e in missions(flown)]
+    document = build_results(Table((*missions(flown), *elsewhere), ()), resamples=200, reference=reference)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    rows = {row["id"]: row for row in document["result"]["optimality"]["conditions"]}
+    (held,) = (row for row in rows.values() if "value" in row)
+    (refused,) = (row for row in rows.values() if "refused" in row)
+    assert held["value"] == pytest.approx((0.1 + 0.0 + 0.5 + 0.5 + 0.0 + 0.25) / 6)
+    low, high = stats.t.interval(0.95, 1, held["value"], stats.sem([0.2, 0.25]))
+    assert (held["low"], held["high"]) == pytest.approx((low, high))
+    assert (held["beyond"], held["n"], held["missions"]) == (1, 6, 6)
+    assert "world is cdcdcdcdcdcd" in refused["refused"]
+    page = results_markdown(document)
+    html = render(document, [None] * len(document["result"]["episodes"]))
+    for text in (page, html):
+        assert "Against the oracle" in text and "1 of 6" in text and f"{held['value']:.4f} [" in text
+    assert all("optimality gap" not in item["what"] for item in document["result"]["not_computed"])
+    without = build_results(Table(tuple(missions(flown)), ()), resamples=200)
+    assert without["result"]["optimality"] is None and "Against the oracle" not in results_markdown(without)

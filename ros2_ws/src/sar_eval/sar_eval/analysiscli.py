@@ -155,6 +155,9 @@ def report(
         typer.Option("--out", help="Folder to write; default: report inside SOURCE. An old one is replaced."),
     ] = None,
     prereg: Annotated[Path | None, typer.Option(help="Registration (YAML) to hold the results against.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="An oracle's returns (sar-eval reference), for the optimality gap.")
+    ] = None,
     resamples: Annotated[int, typer.Option(help="Resamples of every bootstrap.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of every bootstrap.")] = 0,
     as_json: Json = False,
@@ -178,7 +181,7 @@ def report(
         def tell(done: int, of: int) -> None:
             progress.update(task, completed=done, total=of, description="reading" if done < of else "computing")
 
-        made = library.write_report(source, place, prereg, resamples, seed, tell=tell)
+        made = library.write_report(source, place, prereg, resamples, seed, reference, tell=tell)
     result = made.document["result"]
     if as_json:
         told = {"out": str(made.out), "files": made.files, "left_out": made.left_out, "counts": result["counts"]}

@@ -38,8 +38,8 @@ app.add_typer(bag_app, name="bag")
 app.add_typer(prereg_app, name="prereg")
 for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference):
     app.command()(verb)
-for verb in (analyze, report):
-    app.command()(verb)
+app.command()(analyze)
+app.command()(report)
 
 
 def _compile(episode: Any) -> float:

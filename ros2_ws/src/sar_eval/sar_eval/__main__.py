@@ -1,0 +1,5 @@
+"""``python -m sar_eval`` is ``sar-eval``."""
+
+from sar_eval.cli import main
+
+main()
