@@ -268,12 +268,8 @@ def optimality(result: Plain) -> Html:
     if not result.get("optimality"):
         return section("optimality", "Against the oracle", note("No oracle's returns were given."))
     words = gap_table(result)
-    return section(
-        "optimality",
-        "Against the oracle",
-        table(words.columns, words.rows, "Mean shortfall below the oracle"),
-        note(words.caption),
-    )
+    shown = table(words.columns, words.rows, "Mean shortfall below the oracle")
+    return section("optimality", "Against the oracle", shown, note(words.caption))
 
 
 def registration(result: Plain) -> Html:
