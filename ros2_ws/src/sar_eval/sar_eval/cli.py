@@ -13,6 +13,7 @@ from rich.table import Table
 
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
+from sar_eval.campaigncli import merge, stage2
 from sar_eval.console import PATTERN_HELP, Json, err, note, out, say, stop
 from sar_eval.console import bar as bar_of
 from sar_eval.filecli import bag_app, world_app
@@ -33,7 +34,7 @@ app = typer.Typer(
 )
 app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
-for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay):
+for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, stage2, merge):
     app.command()(verb)
 
 
