@@ -117,9 +117,7 @@ def merge(
         return
     say(f"{target}: {merged.recorded} of {merged.planned} missions, {merged.bags} bags")
     if merged.missing:
-        say(
-            f"{len(merged.missing)} missions are missing, so no results.json; the first is {merged.missing[0]}"
-        )
+        say(f"{len(merged.missing)} missions are missing, so no results.json; the first is {merged.missing[0]}")
 
 
 def _choice(

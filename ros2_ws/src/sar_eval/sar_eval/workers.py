@@ -53,20 +53,21 @@ class Outcome:
 
 
 def fly_job(job: Job, stop: Callable[[], str | None] | None = None) -> Outcome:
-    """Fly one mission; what a worker process or a cluster's worker calls."""
-    bag: Path | None = None
-    if job.scratch is not None:
-        bag = Path(job.scratch) / uuid.uuid4().hex / job.task.key
+    """Fly one mission, once more if the simulator raises; what a worker process or a cluster's worker calls."""
     try:
         episode = job.task.prepare()
     except SarError as error:
         return Outcome(job, reason="host_error", message=str(error), fatal=True)
-    try:
-        record = fly_episode(episode, bag, None, stop)
-    except Exception as error:
-        if bag is not None and isinstance(error, (RunError, OSError)):
-            return Outcome(job, reason="host_error", message=str(error), fatal=True)
-        return Outcome(job, bag=_left(bag), reason="simulator_error", message=traceback.format_exc())
+    for attempt in range(1 + RETRIES):
+        bag = None if job.scratch is None else Path(job.scratch) / uuid.uuid4().hex / job.task.key
+        try:
+            record = fly_episode(episode, bag, None, stop)
+            break
+        except Exception as error:
+            if bag is not None and isinstance(error, (RunError, OSError)):
+                return Outcome(job, reason="host_error", message=str(error), fatal=True)
+            if attempt == RETRIES:
+                return Outcome(job, bag=_left(bag), reason="simulator_error", message=traceback.format_exc())
     run = {**record.run, "bag": None, "worker": os.getpid()}
     return Outcome(job, Record(record.result, run), None if bag is None else str(bag))
 
@@ -132,7 +133,6 @@ class Crew:
 
         ``more`` is asked whenever a worker is free; after a None it is asked again once something has been flown.
         """
-        failures: dict[str, int] = {}
         losses: dict[str, int] = {}
         waiting: deque[Job] = deque()
 
@@ -157,10 +157,6 @@ class Crew:
                             continue
                         message = f"its worker process ended without a word {losses[job.task.key]} times"
                         outcome = Outcome(job, reason="worker_lost", message=message)
-                    elif outcome.reason == "simulator_error" and failures.get(job.task.key, 0) < RETRIES:
-                        failures[job.task.key] = failures.get(job.task.key, 0) + 1
-                        waiting.append(job)
-                        continue
                     self._staff(next_job)
                     yield outcome
         finally:
