@@ -33,6 +33,9 @@ def stage2(
         list[str] | None, typer.Option("--world", help="World by name or path; may be repeated; default: village.")
     ] = None,
     victims: Annotated[str, typer.Option(help="present, absent or both.")] = "both",
+    episode_set: Annotated[
+        str, typer.Option(help="v1: each world's committed set; a set's name; or none: drawn by the rules.")
+    ] = "v1",
     config: Annotated[Path | None, typer.Option(help="Scenario file (YAML) for what all conditions share.")] = None,
     workers: Workers = DEFAULT_WORKERS,
     bags: Annotated[str, typer.Option(help="none; events: collisions, false alarms, INVALID; or all.")] = "none",
@@ -56,7 +59,7 @@ def stage2(
     from sar_eval.plan import cost, flight_order, make_plan, parse_shard, select
     from sar_eval.workers import Crew
 
-    choice, origin = _choice(seeds, stage1, episodes, patterns, worlds, victims, config)
+    choice, origin = _choice(seeds, stage1, episodes, patterns, worlds, victims, episode_set, config)
     plan = make_plan(choice)
     manifest = make_manifest(plan, origin)
     tasks = flight_order(select(plan, only or (), parse_shard(shard)), shuffle)
@@ -127,6 +130,7 @@ def _choice(
     patterns: list[str] | None,
     worlds: list[str] | None,
     victims: str,
+    episode_set: str,
     config: Path | None,
 ) -> tuple[Any, Any]:
     """The campaign asked for, and where its seeds came from."""
@@ -147,6 +151,7 @@ def _choice(
         victims=victims,
         seeds=parse_numbers(seeds, "seeds"),
         episodes=parse_numbers(episodes, "episodes"),
+        episode_set=None if episode_set == "none" else episode_set,
         source=source,
     )
     return choice, None

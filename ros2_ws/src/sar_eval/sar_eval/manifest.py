@@ -22,7 +22,7 @@ from typing import Any
 
 from sar_core.errors import ContractError, InputError
 from sar_eval import __version__
-from sar_eval.config import Episode
+from sar_eval.config import SET_DECIDES, Episode
 from sar_eval.ledger import plain, write_whole
 from sar_eval.plan import Plan
 
@@ -31,6 +31,8 @@ SCHEMA_VERSION = 1
 ROOMS = ("sar_core", "sar_sim", "sar_swarm")
 LIBRARIES = ("numpy", "numba", "llvmlite", "scipy")
 """Libraries whose version may change bits of a result."""
+CHOSEN = ("world", "pattern", "victim_absent", "episode_set")
+"""Keys of a scenario that differ between the conditions of a campaign."""
 FLYING = "episode"
 """The module of sar_eval that flies; what it imports within sar_eval flies too."""
 
@@ -120,9 +122,11 @@ class Manifest:
 def make_manifest(plan: Plan, stage1: Stage1 | None = None) -> Manifest:
     """The manifest of a plan on this machine."""
     choice = plan.choice
-    scenario = plan.samples[0].plain_scenario()
-    for key in ("world", "pattern", "victim_absent"):
-        del scenario[key]
+    scenario = {
+        key: value
+        for key, value in plan.samples[0].plain_scenario().items()
+        if key not in CHOSEN and not (key in SET_DECIDES and choice.episode_set is not None)
+    }
     decides = {
         "configuration": {
             "tier": choice.tier,
@@ -130,6 +134,7 @@ def make_manifest(plan: Plan, stage1: Stage1 | None = None) -> Manifest:
             "patterns": list(choice.patterns),
             "victims": choice.victims,
             "seeds": list(choice.seeds),
+            "episode_set": choice.episode_set,
             "episodes": len(choice.episodes),
             "scenario": scenario,
         },

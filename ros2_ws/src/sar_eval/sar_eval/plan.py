@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,15 @@ class Choice:
     victims: str
     seeds: tuple[int, ...]
     episodes: tuple[int, ...]
+    episode_set: str | None = None
+    """A version such as v1, which is each world's own set, or the name of one set; None: drawn by the rules."""
     tier: str = "embedded"
     source: Source | None = None
+
+    def set_of(self, world: str) -> str | None:
+        if self.episode_set is None or not re.fullmatch(r"v[0-9]+", self.episode_set):
+            return self.episode_set
+        return f"{Path(world).stem}-{self.episode_set}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ def make_plan(choice: Choice) -> Plan:
     for world in dict.fromkeys(choice.worlds):
         for number, pattern in enumerate(dict.fromkeys(canonical(name) for name in choice.patterns)):
             for absent in VICTIMS[choice.victims]:
-                scenario = condition(choice.scenario, world, pattern, absent)
+                scenario = condition(choice, world, pattern, absent)
                 sample = prepare(scenario, choice.seeds[0], choice.episodes[0], choice.tier, choice.source)
                 if number == 0:
                     for index in choice.episodes[1:]:
@@ -104,9 +112,10 @@ def make_plan(choice: Choice) -> Plan:
     return Plan(choice, tuple(tasks), tuple(samples))
 
 
-def condition(scenario: Scenario, world: str, pattern: str, absent: bool) -> Scenario:
+def condition(choice: Choice, world: str, pattern: str, absent: bool) -> Scenario:
     """The scenario of one condition."""
-    return scenario.model_copy(update={"world": world, "pattern": pattern, "victim_absent": absent})
+    changes = {"world": world, "pattern": pattern, "victim_absent": absent, "episode_set": choice.set_of(world)}
+    return choice.scenario.model_copy(update=changes)
 
 
 def parse_numbers(text: str, name: str) -> tuple[int, ...]:
