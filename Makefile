@@ -36,7 +36,7 @@ sbom: $(VENV)/.dev ## write sbom.cdx.json: what a default install brings in
 lock: ## take the newest versions pyproject.toml allows into constraints.txt
 	rm -rf $(LOCK_VENV)
 	$(PYTHON) -m venv $(LOCK_VENV)
-	$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -e '.[report,bench,dev,oracle]'
+	$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -e '.[report,cluster,bench,dev,oracle]'
 	{ sed -n '/^#/p' constraints.txt; $(LOCK_VENV)/bin/python -m pip --disable-pip-version-check freeze --all --exclude-editable --exclude pip; } > constraints.new
 	mv constraints.new constraints.txt
 	rm -rf $(LOCK_VENV)
@@ -57,5 +57,5 @@ $(VENV)/.eval: $(VENV)/.made $(SET_UP_FROM)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.eval
-	$(PIP) install -c constraints.txt --no-build-isolation -e '.[report,bench,dev,oracle]'
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[report,cluster,bench,dev,oracle]'
 	@touch $@

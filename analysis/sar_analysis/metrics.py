@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from sar_analysis import motion
 from sar_analysis.bags import Bag, read_bag
 from sar_analysis.coverage import Coverage, sweep
-from sar_analysis.episode import Events, Health
+from sar_analysis.episode import Events
 from sar_analysis.findings import FalseAlarm, Findings, Victim, Word, judge
-from sar_analysis.reward import IDLE_MPS, STEP_S, Counts, episode_return
 from sar_analysis.scene import least_clearance
 from sar_analysis.task import task_sha256
+from sar_core.reward import Counts, depleted, episode_return, idle_steps
 
 Floats = NDArray[np.float64]
 
@@ -33,8 +33,6 @@ LARGEST_GAP_NS = 275_000_000
 """Five ticks and a little. Between ticks farther apart nobody can say what the drones did."""
 SEARCH, DONE = 2, 4
 DRONE_DRONE, DRONE_OBSTACLE, DRONE_GROUND, GEOFENCE, NEAR_MISS = 1, 2, 3, 4, 5
-_HOME = (3, 4)
-_PHASE_RETURN = 3
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class EpisodeMetrics:
     profile: str
     seed: int
     episode: int
-    episode_set: int | None
+    episode_set: str | None
     config_sha256: str
     world_sha256: str
     version: str
@@ -311,18 +309,6 @@ def _shares(amounts: Floats) -> tuple[float, ...]:
     return tuple(float(a) / total for a in amounts) if total > 0.0 else ()
 
 
-def _depleted(health: Health) -> bool:
-    """The charge read zero and the drone neither flew back nor landed by failsafe before."""
-    empty = np.flatnonzero(health.battery_fraction <= 0.0)
-    if not len(empty):
-        return False
-    before = slice(0, int(empty[0]) + 1)
-    home = np.isin(health.failsafe[before], _HOME) | (health.phase[before] >= _PHASE_RETURN) & (
-        health.phase[before] < 6
-    )
-    return not bool(home.any())
-
-
 def _return(bag: Bag, search: slice | None, cover: Coverage | None, findings: Findings | None) -> dict[str, Any]:
     if search is None or cover is None:
         return {"return_counts": None, "episode_return": None}
@@ -330,12 +316,12 @@ def _return(bag: Bag, search: slice | None, cover: Coverage | None, findings: Fi
     times = bag.truth.times_s[search]
     victims = () if findings is None else findings.victims
     counts = Counts(
-        new_cells=int(np.isfinite(cover.first_scan_s).sum()),
+        new_cells=cover.scanned_cells,
         confirmed_victims=sum(v.detected for v in victims),
         triangulations=sum(v.views or 0 for v in victims),
-        idle_steps=motion.idle_steps(times, bag.truth.position[search], STEP_S, IDLE_MPS),
+        idle_steps=idle_steps(times, bag.truth.position[search]),
         collisions=contacts["collisions"],
         geofence_breaches=contacts["geofence_breaches"],
-        depleted=sum(_depleted(h) for h in bag.health),
+        depleted=sum(depleted(h.battery_fraction, h.failsafe, h.phase) for h in bag.health),
     )
     return {"return_counts": counts, "episode_return": episode_return(counts)}

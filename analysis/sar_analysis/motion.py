@@ -82,18 +82,6 @@ def rms(values: Floats) -> float | None:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else None
 
 
-def idle_steps(times_s: Floats, positions: Floats, step_s: float, idle_mps: float) -> int:
-    """Whole steps of the search in which a drone flew slower than idle_mps over ground, summed over drones."""
-    if len(times_s) < 2:
-        return 0
-    way = np.vstack(
-        [np.zeros(positions.shape[1]), np.linalg.norm(np.diff(positions[..., :2], axis=0), axis=2).cumsum(axis=0)]
-    )
-    edges = np.arange(0.0, times_s[-1] - times_s[0] + 1e-9, step_s) + times_s[0]
-    at = np.stack([np.interp(edges, times_s, way[:, n]) for n in range(positions.shape[1])], axis=1)
-    return int(np.sum(np.diff(at, axis=0) < idle_mps * step_s))
-
-
 def charge_used(fraction: Floats) -> float:
     """Share of a battery spent, from its readings [K]: all falls summed, so that a reset cannot hide one."""
     return float(-np.minimum(np.diff(fraction), 0.0).sum()) if fraction.size else 0.0

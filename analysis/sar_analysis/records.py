@@ -1,6 +1,6 @@
 """Episode records (JSONL, as `sar-eval run --json` prints them) as the same rows that bags give.
 
-A record lacks what only a bag can tell: comfort, idle time and so the return, who scanned what. Those fields are None.
+A record lacks what only a bag can tell: comfort, and who scanned what. Those fields are None.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from sar_analysis.bags import SchemaVersionError
 from sar_analysis.findings import FalseAlarm, Victim, Word
 from sar_analysis.metrics import EpisodeMetrics
 from sar_core.errors import ContractError
+from sar_core.reward import Counts
 
 SCHEMA_VERSION = 1
 
@@ -74,9 +75,10 @@ def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:
     found = [v for v in result["victims"] if v["detected"]]
     first = min(found, key=lambda v: v["time_s"], default=None)
     total = sum(drone["path_m"] for drone in drones)
+    counts = result.get("return_counts")
     return EpisodeMetrics(
         **{name: result[name] for name in _SAME},
-        episode_set=scenario.get("episode_set"),
+        episode_set=result.get("episode_set"),
         world_sha256="",
         version="",
         sigma=float(scenario["sigma"]) if radio else None,
@@ -102,8 +104,8 @@ def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:
         path_shares=tuple(drone["path_m"] / total for drone in drones) if total > 0.0 else (),
         cell_shares=(),
         failsafe_entries=sum(entry["state"] != "nominal" for entry in result["failsafes"]),
-        return_counts=None,
-        episode_return=None,
+        return_counts=None if counts is None else Counts(**counts),
+        episode_return=result.get("episode_return"),
     )
 
 
@@ -115,6 +117,7 @@ def _victim(v: Mapping[str, Any]) -> Victim:
         time_s=v["time_s"],
         error_m=v["error_m"],
         gdop=v["gdop"],
+        views=v.get("views"),
         final_error_m=v["final_error_m"],
     )
 

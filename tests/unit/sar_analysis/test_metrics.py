@@ -10,7 +10,7 @@ import pytest
 from sar_analysis.bags import read_bag
 from sar_analysis.episode import Truth
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
-from sar_analysis.reward import Counts, episode_return
+from sar_core.reward import Counts, episode_return
 from tests.unit.sar_analysis.bagmaker import Made, event, report, stamps, straight
 
 RNG = np.random.default_rng(11)

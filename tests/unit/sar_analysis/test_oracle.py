@@ -139,6 +139,16 @@ def test_record_and_bag_give_the_same_row(flown: Flown, measured: EpisodeMetrics
         close(ours.error_m, theirs.error_m)
 
 
+def test_record_and_bag_give_the_same_return(flown: Flown, measured: EpisodeMetrics) -> None:
+    """One sum of one set of counts: the record made while flying and the bag read afterwards agree in every one."""
+    read = parse_record(json.dumps(flown.record), "record")
+    assert read.return_counts is not None
+    assert read.return_counts == measured.return_counts
+    assert read.episode_return == measured.episode_return
+    assert [v.views for v in read.victims] == [v.views for v in measured.victims]
+    assert read.episode_set == measured.episode_set == flown.result["episode_set"]
+
+
 WITHIN = {
     "coverage": 5e-4,
     "coverage_240s": 5e-4,
@@ -194,4 +204,5 @@ def test_an_interrupted_episode_is_invalid_in_both(tmp_path: Path) -> None:
     measured = episode_metrics(tmp_path / "bag")
     assert (measured.valid, measured.invalid_reason) == (False, "interrupted")
     assert record.result["valid"] is False
+    assert vars(measured.return_counts) == record.result["return_counts"]
     close(measured.flight_time_s, record.result["flight_time_s"])

@@ -14,8 +14,10 @@ from rich.table import Table
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
 from sar_eval.analysiscli import analyze, prereg_app, report
+from sar_eval.campaigncli import merge, stage2
 from sar_eval.console import PATTERN_HELP, Json, err, note, out, say, stop
 from sar_eval.console import bar as bar_of
+from sar_eval.episodescli import episodes_app
 from sar_eval.filecli import bag_app, world_app
 from sar_eval.referencecli import reference
 from sar_eval.studycli import calibrate, gate_study, missions, reliability, sweep
@@ -36,8 +38,11 @@ app = typer.Typer(
 app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
 app.add_typer(prereg_app, name="prereg")
+app.add_typer(episodes_app, name="episodes")
 for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference):
     app.command()(verb)
+app.command()(stage2)
+app.command()(merge)
 app.command()(analyze)
 app.command()(report)
 
@@ -81,6 +86,9 @@ def run(
     victims: Annotated[int | None, typer.Option(help="Number of victims.")] = None,
     decoys: Annotated[int | None, typer.Option(help="Number of other transmitters.")] = None,
     victim_absent: Annotated[bool | None, typer.Option(help="The same mission without its victims.")] = None,
+    episode_set: Annotated[
+        str | None, typer.Option(help="Fixed episode set by name (configs/episodes): decides layout, wind and noise.")
+    ] = None,
     radio: Annotated[str | None, typer.Option(help="Link budget by name (configs/radio).")] = None,
     config: Annotated[Path | None, typer.Option(help="Scenario file (YAML); options given here win over it.")] = None,
     backend: Annotated[str, typer.Option(help="embedded, or auto.")] = "embedded",
@@ -113,6 +121,7 @@ def run(
         "victims": victims,
         "decoys": decoys,
         "victim_absent": victim_absent,
+        "episode_set": episode_set,
         "radio": radio,
     }
     if record_ not in (None, "csi"):

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from sar_core.errors import InputError
 from sar_core.streams import stream
+from sar_eval.episodeset import EpisodeSet, load_set
 from sar_eval.resources import params_path, share_dir, world_path
 from sar_sim.airframe import Vehicle, describe_validation, load_vehicle
 from sar_sim.devices import Device, make_devices
@@ -38,7 +39,10 @@ INDEX_LIMIT = 1 << 32
 FENCE_MARGIN_M = 6.0
 """Ways are planned this far inside the fence and below the ceiling."""
 EPISODE_SET = 1
-"""Version of the rules by which an episode index becomes wind and layout; a change of rules is a new number."""
+"""Version of the rules by which an episode index becomes wind and layout where no episode set is named; a change of
+rules is a new number."""
+SET_DECIDES = ("sigma", "kappa", "victims", "decoys")
+"""Keys whose values an episode set gives."""
 
 
 def _known_pattern(name: str) -> str:
@@ -102,6 +106,7 @@ class Scenario(BaseModel):
     victims: Annotated[int, Field(ge=0, le=16)] = 1
     decoys: Annotated[int, Field(ge=0, le=32)] = 3
     victim_absent: bool = False
+    episode_set: str | None = None
     link: LinkConfig = LinkConfig()
     faults: Annotated[tuple[FaultConfig, ...], Field(strict=False)] = ()
 
@@ -123,8 +128,18 @@ class Episode:
     calibration: Calibration | None = None
     devices: tuple[Device, ...] = ()
     actor: Actor | None = None
+    drawn_from: EpisodeSet | None = None
     routes: tuple[Floats, ...] = ()
     """Ways given to the drones instead of the pattern's own; only a reference that may know the truth has any."""
+
+    @property
+    def episode_set(self) -> str:
+        """What gave layout, wind direction and noise: a set by name, or the rules for single episodes."""
+        return f"rules-{EPISODE_SET}" if self.drawn_from is None else self.drawn_from.name
+
+    @property
+    def episode_set_sha256(self) -> str | None:
+        return None if self.drawn_from is None else self.drawn_from.sha256
 
     @property
     def episode_id(self) -> str:
@@ -133,7 +148,8 @@ class Episode:
         faults = "".join(f"-{fault.kind}{fault.drone}" for fault in s.faults[:2])
         if s.faults:
             faults += "-" + _digest([fault.model_dump() for fault in s.faults])[:6]
-        place = f"{self.world.name}-{s.pattern}-{s.drones}x-{self.tier}"
+        place = self.world.name if self.drawn_from is None else self.drawn_from.name
+        place += f"-{s.pattern}-{s.drones}x-{self.tier}"
         return f"{place}-s{self.seed:03d}-e{self.index:03d}{absent}{faults}"
 
     @property
@@ -154,7 +170,8 @@ class Episode:
             "wind_mps": [float(w) for w in self.wind_mps],
             "seed": self.seed,
             "episode": self.index,
-            "episode_set": EPISODE_SET,
+            "episode_set": self.episode_set,
+            "episode_set_sha256": self.episode_set_sha256,
             "tier": self.tier,
             "world_sha256": self.world.sha256,
             "vehicle_sha256": self.vehicle.sha256,
@@ -201,9 +218,15 @@ def load_scenario(path: Path | None, overrides: dict[str, Any]) -> tuple[Scenari
 
 
 def scenario_from(plain: dict[str, Any], where: str) -> Scenario:
-    """The scenario of a record, as :meth:`Episode.plain_scenario` wrote it."""
+    """The scenario of a record, as :meth:`Episode.plain_scenario` wrote it.
+
+    Next to an episode set a default value of what the set decides counts as not given.
+    """
     try:
-        return Scenario.model_validate({**plain, "kappa": float(plain.get("kappa", Scenario().kappa))})
+        values = {**plain, "kappa": float(plain.get("kappa", Scenario().kappa))}
+        if plain.get("episode_set") is not None:
+            values = {k: v for k, v in values.items() if k not in SET_DECIDES or v != Scenario.model_fields[k].default}
+        return Scenario.model_validate(values)
     except (ValidationError, TypeError, ValueError) as error:
         raise InputError(f"{where}: its scenario cannot be read ({' '.join(str(error).split())})") from error
 
@@ -253,9 +276,12 @@ def load_named_vehicle(name: str, params: str | None = None) -> Vehicle:
     return load_vehicle(vehicle_path(name), params_path(params or name))
 
 
-def episode_wind(speed_mps: float, index: int) -> Floats:
+def episode_wind(speed_mps: float, index: int, drawn_from: EpisodeSet | None = None) -> Floats:
     """Mean wind of an episode, ENU: given speed, direction by episode, the same for every seed and condition."""
-    angle = stream("wind", EPISODE_SET, index).uniform(-math.pi, math.pi)
+    if drawn_from is not None:
+        angle = drawn_from.layout(index).wind_rad
+    else:
+        angle = stream("wind", EPISODE_SET, index).uniform(-math.pi, math.pi)
     return np.array([speed_mps * math.cos(angle), speed_mps * math.sin(angle), 0.0])
 
 
@@ -291,6 +317,9 @@ def prepare(
     for name, value, limit in (("seed", seed, SEED_LIMIT), ("episode", index, INDEX_LIMIT)):
         if not 0 <= value < limit:
             raise InputError(f"{name} = {value}: must be 0 or more and below {limit}")
+    drawn_from = None
+    if scenario.episode_set is not None:
+        scenario, drawn_from = _from_set(scenario, scenario.episode_set, index, source)
     for key, find, name in (("world", world_path, scenario.world), ("vehicle", vehicle_path, scenario.vehicle)):
         try:
             find(name)
@@ -301,6 +330,12 @@ def prepare(
         raise InputError(
             f"{world.path}: world name = {world.name!r}: it becomes part of file names; "
             "allowed are letters, digits, _ and -"
+        )
+    if drawn_from is not None and world.sha256 != drawn_from.world_sha256:
+        raise InputError(
+            f"{source.of('world', 'episode_set')}: world = {scenario.world}: {drawn_from.name} is of "
+            f"{drawn_from.world}, sha256 {drawn_from.world_sha256[:12]}..., and this world has {world.sha256[:12]}...; "
+            "leave world out"
         )
     vehicle = load_named_vehicle(scenario.vehicle)
     wind = scenario.wind_mps if scenario.wind_mps is not None else float(np.linalg.norm(world.wind_mps))
@@ -336,7 +371,10 @@ def prepare(
             raise InputError(f"{source.of('radio')}: {error}") from error
         if calibrated:
             calibration = load_calibration(calibration_path(scenario.radio), config_sha256(radio))
-        devices = make_devices(world, EPISODE_SET, index, scenario.victims, scenario.decoys, scenario.victim_absent)
+        if drawn_from is not None:
+            devices = drawn_from.devices(index, scenario.victim_absent)
+        else:
+            devices = make_devices(world, EPISODE_SET, index, scenario.victims, scenario.decoys, scenario.victim_absent)
     return Episode(
         scenario,
         seed,
@@ -345,13 +383,35 @@ def prepare(
         world,
         vehicle,
         altitude,
-        episode_wind(wind, index),
+        episode_wind(wind, index, drawn_from),
         spawns,
         radio,
         calibration,
         devices,
         actor,
+        drawn_from,
     )
+
+
+def _from_set(scenario: Scenario, name: str, index: int, source: Source) -> tuple[Scenario, EpisodeSet]:
+    """The scenario with what the set decides for this episode; another value given besides is refused."""
+    try:
+        drawn_from = load_set(name)
+        layout, level = drawn_from.layout(index), drawn_from.level(index)
+    except InputError as error:
+        raise InputError(f"{source.of('episode_set')}: {error}") from error
+    numbers = (level.sigma, level.kappa, layout.count(victims=True), layout.count(victims=False))
+    decided: dict[str, Any] = dict(zip(SET_DECIDES, numbers, strict=True))
+    for key, value in decided.items():
+        given = getattr(scenario, key)
+        if key in scenario.model_fields_set and given != value:
+            raise InputError(
+                f"{source.of(key)}: {key} = {given:g} is given besides episode_set = {drawn_from.name}, whose episode "
+                f"{index} has {key} = {value:g}; leave {key} out, or the set"
+            )
+    if "world" not in scenario.model_fields_set:
+        decided["world"] = drawn_from.world
+    return scenario.model_copy(update=decided), drawn_from
 
 
 def _check_room(world: World, spawns: Floats) -> None:

@@ -187,6 +187,7 @@ def _gazebo() -> list[Probe]:
 def _extras() -> list[Probe]:
     return [
         _module("matplotlib", "figures", "pip install 'sar-eval[report]'"),
+        _module("distributed", "campaigns on a dask cluster", "pip install 'sar-eval[cluster]'"),
         _module("mujoco", "the peer in bench", "pip install 'sar-eval[bench]'"),
         _module("ompl", "the planner's peer in bench", "pip install 'sar-eval[bench]'"),
     ]

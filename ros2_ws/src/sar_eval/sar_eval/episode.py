@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from sar_core.errors import RunError
 from sar_core.frames import yaw_of
+from sar_core.reward import Counts, depleted, episode_return, idle_steps
 from sar_core.streams import stream
+from sar_core.sweep import sweep
 from sar_eval.config import FENCE_MARGIN_M, Episode
 from sar_eval.logbook import Logbook, Status
 from sar_eval.recorder import Recording
@@ -53,6 +55,8 @@ LANDING_MPS = 3.0
 """A drone that comes down faster than this is not landing; where it touches the ground is a collision."""
 PATIENCE_S = 60.0
 """How long a hypothesis may wait for its drones: long enough to come from the other end of the area."""
+STATUS_TICKS = 10
+"""Drones tell of their health every so many ticks."""
 GROUNDED = (Phase.IDLE, Phase.TAKEOFF, Phase.LAND, Phase.LANDED)
 
 _STATUS_DONE = 4
@@ -163,9 +167,12 @@ class Flight:
         self.injector = Injector(episode.faults, n, episode.seed, episode.index)
         self.failsafes: list[tuple[float, int, Failsafe]] = []
         self.state: FleetState = self.fleet.snapshot()
+        self._search_track: list[tuple[int, Floats]] = []
+        self._readings: list[tuple[Floats, list[int], list[int]]] = []
         if logbook is not None:
             logbook.info(0)
         self._decide()
+        self._sample()
         self._log([], [])
 
     @property
@@ -216,6 +223,7 @@ class Flight:
         self._decide()
         if self.order is Order.TAKE_OFF and all(p.phase is Phase.LANDED for p in self.pilots):
             self.invalid_reason = "never_searched"
+        self._sample()
         self._log(events, claims)
 
     def _sense(self) -> list[Claim]:
@@ -286,6 +294,14 @@ class Flight:
                 self.order = Order.RETURN
                 self.search_end_s = self.return_begin_s = self.time_s
 
+    def _sample(self) -> None:
+        """Keep what the return is counted from: of the search every tick, of batteries what the status tells."""
+        if self.search_begin_s <= self.time_s <= self.search_end_s:
+            self._search_track.append((stamp_ns(self.tick), self.state.position))
+        if self.tick % STATUS_TICKS == 0:
+            failsafes = [int(pilot.vigil.state) for pilot in self.pilots]
+            self._readings.append((self.state.charge, failsafes, [int(pilot.phase) for pilot in self.pilots]))
+
     def _log(self, events: list[Event], claims: list[Claim]) -> None:
         book = self.logbook
         if book is None:
@@ -298,7 +314,7 @@ class Flight:
                 book.devices(stamp, self.sensing.devices, self.time_s)
         for event in events:
             book.event(stamp, event)
-        if self.tick % 10 == 0:
+        if self.tick % STATUS_TICKS == 0:
             delivery, age = self.link.take_delivery(), self.link.oldest_news_s(self.time_s)
             book.uav_status(stamp, self.pilots, self.commands, self.state.charge, delivery, age)
 
@@ -351,6 +367,8 @@ class Flight:
             "vehicle": e.vehicle.name,
             "seed": e.seed,
             "episode": e.index,
+            "episode_set": e.episode_set,
+            "episode_set_sha256": e.episode_set_sha256,
             "config_sha256": e.config_sha256,
             "scenario": e.plain_scenario(),
             "num_drones": s.drones,
@@ -381,6 +399,7 @@ class Flight:
             "landed": sum(p.phase is Phase.LANDED for p in self.pilots),
             "path_m": _round(float(self.flown_m.sum())),
             **self._findings(),
+            **self._return(summary.collisions, summary.geofence_breaches),
             "drones": [
                 {
                     "id": i + 1,
@@ -399,6 +418,25 @@ class Flight:
                 for i in range(s.drones)
             ],
         }
+
+    def _return(self, collisions: int, geofence_breaches: int) -> dict[str, Any]:
+        """The return as the bag gives it: by the same code, from the same ticks; null without a search."""
+        if not self._search_track:
+            return {"return_counts": None, "episode_return": None}
+        times = np.array([stamp for stamp, _ in self._search_track]) / 1e9
+        positions = np.array([place for _, place in self._search_track])
+        found = self.sensing.scorer.found.values() if self.sensing is not None else ()
+        charge, failsafes, phases = (np.array(column) for column in zip(*self._readings, strict=True))
+        counts = Counts(
+            new_cells=sweep(self.episode.world.area, times - times[0], positions).scanned_cells,
+            confirmed_victims=len(found),
+            triangulations=sum(f.views for f in found),
+            idle_steps=idle_steps(times, positions),
+            collisions=collisions,
+            geofence_breaches=geofence_breaches,
+            depleted=sum(depleted(charge[:, i], failsafes[:, i], phases[:, i]) for i in range(len(self.pilots))),
+        )
+        return {"return_counts": asdict(counts), "episode_return": episode_return(counts)}
 
     def _findings(self) -> dict[str, Any]:
         """What the reports came to; null where the episode had no radio."""
@@ -419,6 +457,7 @@ class Flight:
                     "error_m": None if f is None else _round(f.error_m),
                     "final_error_m": None if f is None else _round(f.final_error_m),
                     "gdop": None if f is None else _round(f.gdop),
+                    "views": None if f is None else f.views,
                 }
                 for device, f in zip(self.sensing.victims, found, strict=True)
             ],

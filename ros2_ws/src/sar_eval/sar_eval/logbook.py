@@ -102,6 +102,8 @@ def bag_metadata(episode: Episode) -> dict[str, dict[str, str]]:
             "world_sha256": episode.world.sha256,
             "seed": str(episode.seed),
             "episode": str(episode.index),
+            "episode_set": episode.episode_set,
+            "episode_set_sha256": episode.episode_set_sha256 or "",
             "version": __version__,
             "numpy": np.__version__,
         },
@@ -414,7 +416,7 @@ class Logbook:
             "covariance": estimate.covariance.ravel(),
             "confidence": report.confidence,
             "gdop": np.nan if report.gdop is None else report.gdop,
-            "views": min(estimate.views, 255),
+            "views": report.views,
             "observations": estimate.observations,
             "speed_mps": estimate.speed_mps,
         }

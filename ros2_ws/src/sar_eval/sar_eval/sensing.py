@@ -33,6 +33,8 @@ SOLVE_TICKS = 20
 """Every drone solves once a second, the drones in turn."""
 WORTH_CONFIDENCE = 0.02
 WORTH_M = 0.5
+MOST_VIEWS = 255
+"""A report's message has one byte for its views."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,16 @@ class Sensing:
         if self._calibration is None or not estimate.confirmed:
             return None
         confidence = float(self._calibration.probability(features(estimate)))
-        report = Report(estimate.time_s, drone, estimate.address, estimate.x, estimate.y, confidence, estimate.gdop)
+        report = Report(
+            estimate.time_s,
+            drone,
+            estimate.address,
+            estimate.x,
+            estimate.y,
+            confidence,
+            estimate.gdop,
+            min(estimate.views, MOST_VIEWS),
+        )
         self._hypotheses[drone][estimate.track] = Hypothesis(
             estimate.track, estimate.x, estimate.y, confidence, estimate.std_m
         )

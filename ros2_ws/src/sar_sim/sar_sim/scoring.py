@@ -7,7 +7,7 @@ A report counts when its confidence exceeds 0.85. Within 10 m of a victim it is 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,10 @@ NEAR_M = 10.0
 
 @dataclass(frozen=True)
 class Report:
-    """What a drone claims about one transmitter; position in ENU metres, gdop None where undefined."""
+    """What a drone claims about one transmitter; position in ENU metres, gdop None where undefined.
+
+    views: how many independent viewpoints it rests on.
+    """
 
     time_s: float
     drone: int
@@ -29,6 +32,7 @@ class Report:
     y: float
     confidence: float
     gdop: float | None
+    views: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Found:
     error_m: float
     gdop: float | None
     final_error_m: float
+    views: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,9 @@ class ReportScorer:
             victim, error = nearest
             before = self.found.get(victim)
             if before is None:
-                self.found[victim] = Found(report.time_s, error, report.gdop, error)
+                self.found[victim] = Found(report.time_s, error, report.gdop, error, report.views)
             else:
-                self.found[victim] = Found(before.time_s, before.error_m, before.gdop, error)
+                self.found[victim] = replace(before, final_error_m=error)
             return "detection"
         if report.address not in self.false_alarms:
             self.false_alarms[report.address] = FalseAlarm(

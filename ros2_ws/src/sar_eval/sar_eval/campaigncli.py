@@ -1,0 +1,269 @@
+"""Verbs of a Stage-2 campaign: stage2 flies one, merge puts its shards together."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from sar_core.errors import ContractError, InputError, RunError
+from sar_eval.console import PATTERN_HELP, Json, bar, err, note, out, say, stop
+from sar_eval.studycli import DEFAULT_WORKERS, Workers
+
+LINES = 20
+"""Progress lines a log file gets from a campaign."""
+
+
+def stage2(
+    folder: Annotated[Path, typer.Option("--out", help="The campaign's folder; give the same one to go on.")],
+    seeds: Annotated[str | None, typer.Option(help="Seeds, such as 1,4,7.")] = None,
+    stage1: Annotated[Path | None, typer.Option(help="Stage-1 JSONL: its three median seeds are flown.")] = None,
+    episodes: Annotated[str, typer.Option(help="Episode indices, such as 0-49.")] = "0-49",
+    patterns: Annotated[
+        list[str] | None, typer.Option("--pattern", help=f"May be repeated; default: all but policy. {PATTERN_HELP}")
+    ] = None,
+    worlds: Annotated[
+        list[str] | None, typer.Option("--world", help="World by name or path; may be repeated; default: village.")
+    ] = None,
+    victims: Annotated[str, typer.Option(help="present, absent or both.")] = "both",
+    episode_set: Annotated[
+        str, typer.Option(help="v1: each world's committed set; a set's name; or none: drawn by the rules.")
+    ] = "v1",
+    config: Annotated[Path | None, typer.Option(help="Scenario file (YAML) for what all conditions share.")] = None,
+    workers: Workers = DEFAULT_WORKERS,
+    bags: Annotated[str, typer.Option(help="none; events: collisions, false alarms, INVALID; or all.")] = "none",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Fly this part now: world=, pattern=, victims=, seed= or episode=; may be repeated."),
+    ] = None,
+    shard: Annotated[str, typer.Option(help="Fly part i of n only, such as 2/8; see merge.")] = "1/1",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be flown and what it costs.")] = False,
+    shuffle: Annotated[int | None, typer.Option(hidden=True, help="Fly in a random order of this seed.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Fly a campaign: seeds x episodes x victims present and absent x patterns x worlds. Give it again to go on.
+
+    Example: sar-eval stage2 --seeds 1,4,7 --episodes 0-49 --out runs/campaign
+
+    Whatever ends it, the same command flies what is missing. Its results do not depend on workers, order or shards.
+    """
+    from sar_eval.campaign import open_campaign
+    from sar_eval.manifest import check_same, make_manifest, read_manifest
+    from sar_eval.plan import cost, flight_order, make_plan, parse_shard, select
+    from sar_eval.workers import Crew
+
+    choice, origin = _choice(seeds, stage1, episodes, patterns, worlds, victims, episode_set, config)
+    plan = make_plan(choice)
+    manifest = make_manifest(plan, origin)
+    tasks = flight_order(select(plan, only or (), parse_shard(shard)), shuffle)
+    if dry_run:
+        from sar_eval.ledger import LEDGER, read_ledger
+
+        found = read_manifest(folder)
+        if found is not None:
+            check_same(found, manifest, folder)
+        records = read_ledger(folder / LEDGER)
+        left = [task for task in tasks if task.key not in records]
+        price = cost(left, workers, bags, [record.run for record in records.values()])
+        _print_cost(plan, len(tasks), price, workers, bags, as_json)
+        return
+    crew = Crew(workers)
+    with open_campaign(folder, manifest) as campaign:
+        if campaign.ledger.torn_bytes:
+            note(f"{campaign.ledger.path}: an unfinished last line was cut off; its mission is flown again")
+        missing = len(campaign.missing(tasks))
+        if missing:
+            _warm(plan)
+        note(f"{folder}: {len(tasks) - missing} of {len(tasks)} missions are flown, {missing} to fly")
+        stop.listen()
+        with bar("{task.completed:.0f} of {task.total}", "{task.fields[note]}") as progress:
+            line = progress.add_task("flying", total=len(tasks), completed=len(tasks) - missing, note="")
+            every = max(1, missing // LINES)
+
+            def tell(now: Any) -> None:
+                told = _tell(now)
+                progress.update(line, completed=now.done, note=told)
+                if not err.is_terminal and (now.done % every == 0 or now.done == now.total):
+                    note(f"{now.done} of {now.total}: {told}")
+
+            ending = campaign.fly(tasks, crew, bags, stop, tell)
+        results = [record.result for record in campaign.ledger.records.values()]
+    _print_ending(folder, manifest.identity, ending, results, as_json)
+    _exit(folder, ending)
+
+
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of the shards.")],
+    target: Annotated[Path, typer.Option("--out", help="A new folder for the whole campaign.")],
+    partial: Annotated[bool, typer.Option("--partial", help="Take what there is, with gaps.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Put the shards of one campaign together, as if one process had flown it all.
+
+    Example: sar-eval merge runs/shard-1 runs/shard-2 --out runs/campaign
+
+    Refused: shards of different campaigns or code, a mission with two results, and gaps without --partial.
+    """
+    from sar_eval.merging import merge as put_together
+
+    merged = put_together(folders, target, partial)
+    if as_json:
+        told = {**asdict(merged), "results": str(merged.results) if merged.results else None}
+        print(json.dumps({"folder": str(target), **told}))
+        return
+    say(f"{target}: {merged.recorded} of {merged.planned} missions, {merged.bags} bags")
+    if merged.missing:
+        say(f"{len(merged.missing)} missions are missing, so no results.json; the first is {merged.missing[0]}")
+
+
+def _choice(
+    seeds: str | None,
+    stage1: Path | None,
+    episodes: str,
+    patterns: list[str] | None,
+    worlds: list[str] | None,
+    victims: str,
+    episode_set: str,
+    config: Path | None,
+) -> tuple[Any, Any]:
+    """The campaign asked for, and where its seeds came from."""
+    from sar_eval.config import load_scenario
+    from sar_eval.plan import CONDITIONS, DEFAULT_WORLD, Choice, parse_numbers
+
+    scenario, source = load_scenario(config, {})
+    if seeds is None:
+        raise InputError("no seeds: give --seeds 1,4,7, or --stage1 FILE to take its median seeds")
+    if worlds is None:
+        worlds = [scenario.world if "world" in scenario.model_fields_set else DEFAULT_WORLD]
+    if patterns is None:
+        patterns = [scenario.pattern] if "pattern" in scenario.model_fields_set else list(CONDITIONS)
+    choice = Choice(
+        scenario=scenario,
+        worlds=tuple(worlds),
+        patterns=tuple(patterns),
+        victims=victims,
+        seeds=parse_numbers(seeds, "seeds"),
+        episodes=parse_numbers(episodes, "episodes"),
+        episode_set=None if episode_set == "none" else episode_set,
+        source=source,
+    )
+    return choice, None
+
+
+def _warm(plan: Any) -> None:
+    """Compile once, so that workers find everything in the cache."""
+    from sar_eval.kernels import compile_kernels
+
+    with err.status("compiling the simulator (about a minute on a new machine, then cached)"):
+        for sample in plan.samples:
+            if not sample.scenario.victim_absent or len(plan.samples) == 1:
+                compile_kernels(sample)
+
+
+def _tell(now: Any) -> str:
+    eta = "?" if now.eta_s is None else _duration(now.eta_s)
+    return f"{now.rate:.2f} per s, {eta} to go, collisions {now.collisions}, invalid {now.invalid}"
+
+
+def _duration(seconds: float) -> str:
+    minutes = math.ceil(seconds / 60.0)
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _print_cost(plan: Any, selected: int, price: Any, workers: int, bags: str, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"planned": len(plan), "selected": selected, **asdict(price)}))
+        return
+    c = plan.choice
+    table = Table(title=f"Stage 2 ({c.tier}): the plan; nothing is flown", title_justify="left", show_header=False)
+    rows = [
+        ("worlds", ", ".join(c.worlds)),
+        ("patterns", ", ".join(c.patterns)),
+        ("victims", c.victims),
+        ("seeds", ", ".join(map(str, c.seeds))),
+        ("episode indices", str(len(c.episodes))),
+        ("missions in all", str(len(plan))),
+        ("of these asked for now", str(selected)),
+        ("of these left to fly", str(price.episodes)),
+        ("simulated time", f"{price.simulated_h:.1f} h"),
+        (f"wall time, {workers} workers", f"{_duration(price.wall_h * 3600.0)} ({price.basis})"),
+        ("disk", f"{price.disk_gb:.2f} GB (bags: {bags}{', which come on top' if bags == 'events' else ''})"),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
+
+
+def _print_ending(folder: Path, identity: str, ending: Any, results: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        told = {**asdict(ending), "results": str(ending.results) if ending.results else None}
+        print(json.dumps({"folder": str(folder), "identity": identity, **told}), flush=True)
+        return
+    if results:
+        out.print(_table(results))
+    if ending.results is not None:
+        say(f"all {ending.planned} missions are flown: {ending.results}")
+    else:
+        say(f"{ending.recorded} of the campaign's {ending.planned} missions are flown: {folder}")
+
+
+def _table(results: list[dict[str, Any]]) -> Table:
+    """Every condition so far: what is found, how often it cries wolf, how often it collides."""
+    from sar_eval.missions import summarise
+
+    seeds = sorted({r["seed"] for r in results})
+    invalid = sum(not r["valid"] for r in results)
+    title = (
+        f"Stage 2 ({results[0]['tier']}): {len(results)} missions, {invalid} INVALID, "
+        f"seeds {', '.join(map(str, seeds))}, {len({r['episode'] for r in results})} episode indices; "
+        "shares of missions with exact 95 % intervals (Clopper-Pearson, no resampling)"
+    )
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in ("world", "pattern", "victims"):
+        table.add_column(name, no_wrap=True)
+    for name in (
+        "valid",
+        "cover\n240 s",
+        "victims\nfound",
+        "missions with\na false alarm",
+        "missions with\na collision",
+    ):
+        table.add_column(name, justify="right", no_wrap=True)
+    cells: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
+    for r in results:
+        cells.setdefault((r["world"], r["pattern"], r["scenario"]["victim_absent"]), []).append(r)
+    for (world, pattern, absent), mine in sorted(cells.items()):
+        s = summarise(mine)
+        coverage = "no valid one" if s.mean_coverage_240s is None else f"{s.mean_coverage_240s:.1%}"
+        found = "none there" if s.found_at_all is None else f"{s.found_at_all.value:.0%}"
+        rates = [_share(s.missions_with_false_alarm), _share(s.missions_with_collision)]
+        valid = f"{s.missions - s.invalid} of {s.missions}"
+        table.add_row(world, pattern, "absent" if absent else "present", valid, coverage, found, *rates)
+    return table
+
+
+def _share(rate: Any) -> str:
+    return "not judged" if rate is None else f"{rate.value:.0%} ({rate.low:.1%}-{rate.high:.1%})"
+
+
+def _exit(folder: Path, ending: Any) -> None:
+    if ending.differing:
+        names = ", ".join(ending.differing[:3]) + (" ..." if len(ending.differing) > 3 else "")
+        raise ContractError(
+            f"{folder}: {len(ending.differing)} missions flown again for their bags came out DIFFERENTLY ({names}); "
+            "logs/campaign.log says in what: this machine or code does not repeat its results"
+        )
+    if ending.invalid:
+        note("INVALID: " + ", ".join(f"{count} {reason}" for reason, count in ending.invalid.items()))
+    if ending.stopped and ending.left:
+        note(f"stopped with {ending.left} missions to fly; go on with: {shlex.join(['sar-eval', *sys.argv[1:]])}")
+        raise typer.Exit(RunError.exit_code)

@@ -1,0 +1,17 @@
+"""The record of a mission that has no outcome because the simulator or the host failed: INVALID, and nothing scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sar_eval.config import Episode
+from sar_eval.episode import Flight, Record
+
+REASONS = ("simulator_error", "worker_lost")
+
+
+def invalid_record(episode: Episode, reason: str) -> Record:
+    """As if the episode had ended before its first tick; the same for whoever writes it."""
+    flight = Flight(episode, None)
+    flight.invalid_reason = reason
+    return Record(flight.result(), dict[str, Any](rtf=None, wall_s=None, setup_s=None, bag=None, worker=None))

@@ -1,0 +1,209 @@
+"""Processes that fly missions for a campaign: replaced when they die, retried when the simulator fails.
+
+The parent hands out one mission at a time over a pipe and is told its outcome; workers write nothing but bags.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import traceback
+import uuid
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from sar_core.errors import InputError, RunError, SarError
+from sar_eval.episode import Record, fly_episode
+from sar_eval.plan import Task
+
+RETRIES = 1
+"""How often a mission is flown again after the simulator raised."""
+LOSSES = 3
+"""How often a mission is flown again after its worker died."""
+POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Job:
+    """A mission to fly, and where to: with ``scratch`` a bag is left in a folder of its own below it."""
+
+    task: Task
+    scratch: str | None = None
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: a record, or the reason why there is none and the message for the log.
+
+    ``fatal`` is an error of the host (a full disk): no other worker would do better.
+    """
+
+    job: Job
+    record: Record | None = None
+    bag: str | None = None
+    reason: str | None = None
+    message: str = ""
+    fatal: bool = False
+
+
+def fly_job(job: Job, stop: Callable[[], str | None] | None = None) -> Outcome:
+    """Fly one mission, once more if the simulator raises; what a worker process or a cluster's worker calls."""
+    try:
+        episode = job.task.prepare()
+    except SarError as error:
+        return Outcome(job, reason="host_error", message=str(error), fatal=True)
+    for attempt in range(1 + RETRIES):
+        bag = None if job.scratch is None else Path(job.scratch) / uuid.uuid4().hex / job.task.key
+        try:
+            record = fly_episode(episode, bag, None, stop)
+            break
+        except Exception as error:
+            if bag is not None and isinstance(error, (RunError, OSError)):
+                return Outcome(job, reason="host_error", message=str(error), fatal=True)
+            if attempt == RETRIES:
+                return Outcome(job, bag=_left(bag), reason="simulator_error", message=traceback.format_exc())
+    run = {**record.run, "bag": None, "worker": os.getpid()}
+    return Outcome(job, Record(record.result, run), None if bag is None else str(bag))
+
+
+def _left(bag: Path | None) -> str | None:
+    """What a failed recording left behind."""
+    if bag is None:
+        return None
+    partial = bag.with_name(f"{bag.name}.partial")
+    return str(partial) if partial.exists() else None
+
+
+def _serve(pipe: Connection) -> None:
+    """A worker's life: jobs in, outcomes out, until the pipe closes or the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = os.getppid()
+
+    def orphaned() -> str | None:
+        if os.getppid() != parent:
+            os._exit(1)
+        return None
+
+    while True:
+        try:
+            job = pipe.recv()
+            pipe.send(fly_job(job, orphaned))
+        except (EOFError, OSError):
+            return
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    job: Job | None = None
+
+
+class Crew:
+    """So many worker processes; ``fly`` yields outcomes as they come."""
+
+    def __init__(self, size: int) -> None:
+        if size < 1:
+            raise InputError(f"workers = {size}: must be 1 or more")
+        self.size = size
+        self.lost = 0
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["sar_eval.workers"])
+        self._workers: list[_Worker] = []
+
+    @property
+    def pids(self) -> list[int]:
+        return [worker.process.pid or 0 for worker in self._workers]
+
+    def _hire(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(theirs,), name="sar-eval worker", daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def fly(self, more: Callable[[], Job | None], stop: Callable[[], str | None]) -> Generator[Outcome, None, None]:
+        """Outcomes in the order they arrive. A worker has its next job before its last outcome is handed on.
+
+        ``more`` is asked whenever a worker is free; after a None it is asked again once something has been flown.
+        """
+        losses: dict[str, int] = {}
+        waiting: deque[Job] = deque()
+
+        def next_job() -> Job | None:
+            return waiting.popleft() if waiting else more()
+
+        try:
+            while stop() is None:
+                self._staff(next_job)
+                busy = [worker for worker in self._workers if worker.job is not None]
+                if not busy:
+                    return
+                for ready in wait([worker.pipe for worker in busy], timeout=POLL_S):
+                    worker = next(w for w in busy if w.pipe is ready)
+                    job = worker.job
+                    assert job is not None
+                    outcome = self._hear(worker)
+                    if outcome is None:
+                        losses[job.task.key] = losses.get(job.task.key, 0) + 1
+                        if losses[job.task.key] <= LOSSES:
+                            waiting.append(job)
+                            continue
+                        message = f"its worker process ended without a word {losses[job.task.key]} times"
+                        outcome = Outcome(job, reason="worker_lost", message=message)
+                    self._staff(next_job)
+                    yield outcome
+        finally:
+            self.close()
+
+    def _staff(self, next_job: Callable[[], Job | None]) -> None:
+        """Give every idle worker a job, and hire while there are jobs and places."""
+        while True:
+            idle = next((worker for worker in self._workers if worker.job is None), None)
+            if idle is None and len(self._workers) >= self.size:
+                return
+            job = next_job()
+            if job is None:
+                return
+            if idle is None:
+                idle = self._hire()
+                self._workers.append(idle)
+            idle.job = job
+            try:
+                idle.pipe.send(job)
+            except OSError:
+                continue  # it has died; reading from its pipe will say so
+
+    def _hear(self, worker: _Worker) -> Outcome | None:
+        """What a worker says; None if it has died, and then it is let go."""
+        try:
+            outcome: Outcome = worker.pipe.recv()
+        except (EOFError, OSError):
+            self.lost += 1
+            worker.pipe.close()
+            worker.process.join()
+            self._workers.remove(worker)
+            return None
+        worker.job = None
+        return outcome
+
+    def close(self) -> None:
+        """End all workers now; what they were flying is lost and will be flown again."""
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
+            worker.pipe.close()
+        self._workers.clear()
+
+
+def rss_and_files(pid: int) -> tuple[int, int]:
+    """Resident memory in bytes and open files of a process (Linux)."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir(f"/proc/{pid}/fd"))
