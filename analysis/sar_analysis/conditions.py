@@ -17,7 +17,7 @@ from sar_analysis.summary import CONDITION, NOISE
 
 PER_EPISODE = ("seed", "episode")
 PATTERN = ("pattern", "policy", "policy_sha256")
-_OWN = (*CONDITION, "name", "world_sha256")
+_OWN = (*CONDITION, "name")
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ def group(episodes: Iterable[EpisodeMetrics]) -> tuple[Group, ...]:
     settings = [_settings(e) for e in listed]
     names = sorted({name for found in settings for name in found})
     varying = [n for n in names if len({_key(found.get(n)) for found in settings}) > 1]
+    if "world_sha256" in varying and len({e.world for e in listed}) == len({e.world_sha256 for e in listed}):
+        varying.remove("world_sha256")
     members: dict[tuple[str, ...], list[int]] = {}
     for index, (e, found) in enumerate(zip(listed, settings, strict=True)):
         key = [*(_key(getattr(e, name)) for name in CONDITION), *(_key(found.get(name)) for name in varying)]

@@ -195,9 +195,10 @@ def _counts(table: Table) -> dict[str, int]:
 
 def _warnings(table: Table) -> list[str]:
     """The table's warnings without the folder it lay in."""
-    said = table.warnings()
+    told = table.warnings()
     if table.root is not None:
-        said = [text.replace(f"{table.root}/", "").replace(str(table.root), table.root.name) for text in said]
+        told = [text.replace(f"{table.root}/", "").replace(str(table.root), table.root.name) for text in told]
+    said = []
     for g in group(table.episodes):
         seeds = sorted({e.seed for e in g.episodes})
         episodes = sorted({e.episode for e in g.episodes})
@@ -205,7 +206,7 @@ def _warnings(table: Table) -> list[str]:
         if holes := [f"seed {s} episode {k}" for s in seeds for k in episodes if (s, k) not in flown]:
             more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
             said.append(f"missing: {g.id} was not flown by every seed: {', '.join(holes[:3])}{more}")
-    return said
+    return [*said, *told]
 
 
 def _check_numbers(episodes: Sequence[EpisodeMetrics]) -> None:
