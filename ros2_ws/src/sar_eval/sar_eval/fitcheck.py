@@ -52,7 +52,7 @@ def check(model: Observations, flights: Sequence[FitFlight]) -> list[Residual]:
         flown, foretold, errors, drawn_errors = [], [], [], []
         alarms, alarms_foretold = 0, 0.0
         for flight in mine:
-            track = Track(np.arange(len(flight.track)) * TRACK_STEP_S, np.array(flight.track))
+            track = Track(np.arange(len(flight.track), dtype=np.float64) * TRACK_STEP_S, np.array(flight.track))
             for number, seen in enumerate(flight.sightings):
                 rate = model.alarm_rate_per_s[seen.kind][level]
                 alarms += seen.alarm_s is not None

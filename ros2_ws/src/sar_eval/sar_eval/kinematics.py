@@ -194,7 +194,7 @@ def fly(task: Task) -> Track:
         if flown >= 0:
             break
         count *= 2
-    return Track(np.arange(flown + 1) * task.agility.step_s, track[: flown + 1])
+    return Track(np.arange(flown + 1, dtype=np.float64) * task.agility.step_s, track[: flown + 1])
 
 
 def fly_batch(tasks: Sequence[Task]) -> list[Track]:

@@ -97,7 +97,8 @@ class Outcome:
 def nearest_m(positions: Floats, place: Floats) -> Floats:
     """Horizontal distance [K] from a place [2] to the nearest of the drones at positions [K, N, 2]."""
     gaps = positions - place
-    return np.sqrt(np.min(gaps[..., 0] ** 2 + gaps[..., 1] ** 2, axis=1))
+    nearest: Floats = np.sqrt(np.min(gaps[..., 0] ** 2 + gaps[..., 1] ** 2, axis=1))
+    return nearest
 
 
 def count_exposure(flights: Sequence[FitFlight], levels: int) -> tuple[Floats, Floats]:

@@ -23,7 +23,7 @@ from sar_eval.kinematics import Track, fly, task_of
 from sar_eval.missions import CALIBRATION_SEED, spread
 from sar_eval.observations import Observations, load_observations, observe
 from sar_eval.resources import share_dir
-from sar_sim.coverage import Coverage, CoverageConfig
+from sar_sim.coverage import CoverageConfig, first_scans
 from sar_swarm.patterns import PATTERNS, canonical
 
 SCHEMA_VERSION = 1
@@ -85,20 +85,24 @@ class _Job:
 
 
 @cache
-def _prepared(scenario: str, index: int, observations: Path) -> tuple[Episode, Observations, str]:
-    """What every seed of an episode shares, once per process."""
-    episode = prepare(Scenario.model_validate_json(scenario), 0, index)
+def _prepared(scenario: str, observations: Path) -> tuple[Episode, Observations, str]:
+    """World and statistics, read once per process; the rest of an episode is the set's to say."""
+    episode = prepare(Scenario.model_validate_json(scenario), 0, 0)
     return episode, *load_observations(observations, episode)
 
 
 def fly_job(job: _Job) -> list[dict[str, Any]]:
     """The rows of one seed and episode, by policy."""
     matrix = job.matrix
-    text = matrix.scenario.model_dump_json(exclude_unset=True)
-    base, model, digest = _prepared(text, job.index, matrix.observations)
+    base, model, digest = _prepared(matrix.scenario.model_dump_json(exclude_unset=True), matrix.observations)
+    assert base.drawn_from is not None
+    level = base.drawn_from.level(job.index)
+    devices = base.drawn_from.devices(job.index, base.scenario.victim_absent)
     rows = []
     for policy in matrix.policies:
-        episode = replace(base, seed=job.seed, scenario=base.scenario.model_copy(update={"pattern": policy}))
+        given = {"pattern": policy, "sigma": level.sigma, "kappa": level.kappa}
+        scenario = base.scenario.model_copy(update=given)
+        episode = replace(base, scenario=scenario, seed=job.seed, index=job.index, devices=devices)
         rows.append(row_of(episode, fly(task_of(episode)), model, digest))
     return rows
 
@@ -106,14 +110,12 @@ def fly_job(job: _Job) -> list[dict[str, Any]]:
 def row_of(episode: Episode, track: Track, model: Observations, digest: str) -> dict[str, Any]:
     """What one flight comes to: coverage by the referee's code, findings drawn from the statistics, the return."""
     s = episode.scenario
-    positions = np.concatenate([track.positions, np.zeros((*track.positions.shape[:2], 1))], axis=2)
-    cover = Coverage(CoverageConfig(episode.world.area), s.drones)
-    cover.observe(track.times_s, positions)
+    scans = first_scans(CoverageConfig(episode.world.area), track.times_s, track.positions)
     level = model.level_of(s.sigma, s.kappa)
     outcome = observe(model, level, track, episode.devices, episode.seed, episode.index)
     first = min(outcome.found, default=None)
     counts = Counts(
-        new_cells=cover.scanned_cells,
+        new_cells=int(np.isfinite(scans).sum()),
         confirmed_victims=len(outcome.found),
         triangulations=sum(views for _, _, views in outcome.found),
         idle_steps=idle_steps(track.times_s, track.positions),
@@ -136,13 +138,18 @@ def row_of(episode: Episode, track: Track, model: Observations, digest: str) -> 
         "victim_absent": s.victim_absent,
         "return": episode_return(counts),
         "return_counts": asdict(counts),
-        "coverage_240s": round(cover.coverage_at(COVERAGE_TIME_S), 9),
+        "coverage_240s": round(float(np.mean(scans <= COVERAGE_TIME_S)), 9),
         "detections": len(outcome.found),
         "time_to_first_detection_s": None if first is None else round(first[0], 3),
         "localization_error_m": None if first is None else round(first[1], 3),
         "false_alarms": outcome.false_alarms,
         "path_m": round(track.path_m, 3),
     }
+
+
+def compile_flights(matrix: Matrix) -> None:
+    """Fly one episode, so that all that is compiled is, before processes are started and clocks run."""
+    fly_job(_Job(replace(matrix, policies=matrix.policies[:1]), matrix.seeds[0], matrix.episodes[0]))
 
 
 def fly_matrix(matrix: Matrix, workers: int, tell: Callable[[int], None]) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from sar_core.errors import InputError
-from sar_eval.console import Json, bar, note, out, say
+from sar_eval.console import Json, bar, err, note, out, say
 from sar_eval.studycli import DEFAULT_WORKERS, Workers
 
 PROTOCOL_ROLLOUTS = 2000
@@ -52,7 +52,7 @@ def stage1(
     """
     from sar_eval.config import Scenario
     from sar_eval.evaluation import ready_folder
-    from sar_eval.stage1 import POLICIES, default_observations, fly_matrix, plan, write_rows
+    from sar_eval.stage1 import POLICIES, compile_flights, default_observations, fly_matrix, plan, write_rows
 
     given: dict[str, Any] = {"episode_set": episode_set or f"{world or 'village'}-v1", "victim_absent": victim_absent}
     scenario = Scenario(**given if world is None else {**given, "world": world})
@@ -64,6 +64,8 @@ def stage1(
     if target.exists():
         raise InputError(f"{target}: exists already; choose another name")
     ready_folder(target.parent)
+    with err.status("compiling (some seconds on a new machine, then cached)"):
+        compile_flights(matrix)
     began = time.perf_counter()
     with bar("{task.completed:.0f} of {task.total} episodes") as progress:
         task = progress.add_task("Stage 1", total=len(matrix))
