@@ -9,14 +9,26 @@ from pathlib import Path
 
 import pytest
 
+from sar_eval.config import Scenario, prepare
+from sar_eval.observations import fit, write_observations
+from tests.unit.sar_eval.madeflights import made_flights
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module")
-def results(sar_eval: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def statistics(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("statistics") / "made-v1.json"
+    episode = prepare(Scenario(episode_set="village-v1"), 0, 0)
+    write_observations(fit(made_flights(50, 0), episode, "made-v1"), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(sar_eval: Run, statistics: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stage1") / "stage1.jsonl"
     options = ("--seeds", "0-2,5", "--episodes", "0-2", "--policy", "spiral", "--policy", "levy", "--workers", "2")
-    done = sar_eval("stage1", *options, "--out", path, "--json")
+    done = sar_eval("stage1", *options, "--observations", statistics, "--out", path, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["episodes"] == 24
     return path
@@ -33,9 +45,9 @@ def test_median_seeds_of_a_flown_file(sar_eval: Run, results: Path) -> None:
     assert "do not pair" in text.stderr
 
 
-def test_nothing_is_overwritten(sar_eval: Run, results: Path) -> None:
+def test_nothing_is_overwritten(sar_eval: Run, statistics: Path, results: Path) -> None:
     before = results.read_bytes()
-    done = sar_eval("stage1", "--seeds", "0", "--out", results)
+    done = sar_eval("stage1", "--seeds", "0", "--observations", statistics, "--out", results)
     assert (done.returncode, results.read_bytes()) == (1, before)
     assert "exists already" in done.stderr
 

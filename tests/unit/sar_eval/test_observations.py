@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from sar_eval.observations import (
     observe,
     write_observations,
 )
+from sar_eval.stage1cli import fit_observations
 from sar_sim.devices import Kind
 from tests.unit.sar_eval.madeflights import ALARM_PER_S, TRUE_DISTANCE, TRUE_LEVEL, TRUE_TIME, made_flights
 
@@ -182,3 +183,25 @@ def test_statistics_of_another_world_radio_or_calibration_are_refused(
 def test_a_missing_file_says_how_to_make_one(tmp_path: Path, episode: Episode) -> None:
     with pytest.raises(MissingDataError, match=r"make it: sar-eval fit-observations"):
         load_observations(tmp_path / "none.json", episode)
+
+
+def test_a_fit_from_kept_flights_writes_file_picture_and_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command on flights that are already there: nothing is flown, and the page says what it rests on."""
+    kept = tmp_path / "flights.jsonl"
+    flights = [*made_flights(20, FIT_SEED), *made_flights(10, CHECK_SEED)]
+    kept.write_text("".join(json.dumps(asdict(flight)) + "\n" for flight in flights))
+    monkeypatch.setattr("sar_eval.fitflights.observe_flight", None)
+    out, page, picture = tmp_path / "seen-v1.json", tmp_path / "page.md", tmp_path / "seen.svg"
+    options = {"target": out, "flights": 20, "check": 10, "kept": kept, "picture": picture, "page": page, "workers": 1}
+    fit_observations(**options, as_json=True)
+    text = page.read_text()
+    assert "fitted on 20 full-chain flights (random_walk), checked on 10 others" in text
+    assert "![Flown against foretold, by noise level](seen.svg)" in text
+    assert picture.stat().st_size > 1000
+    with pytest.raises(InputError, match=r"exists already; a new fit is a new version"):
+        fit_observations(**options)
+    kept.write_text(kept.read_text() + "{}\n")
+    with pytest.raises(InputError, match=r"flights.jsonl:31: not a flight for the fit"):
+        fit_observations(**{**options, "target": tmp_path / "other.json"})
+    with pytest.raises(InputError, match=r"flights = 4: at least 5 are needed"):
+        fit_observations(**{**options, "target": tmp_path / "other.json", "flights": 4})

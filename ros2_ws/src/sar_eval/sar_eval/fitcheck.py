@@ -93,6 +93,56 @@ def _median(values: list[float]) -> float | None:
     return float(np.quantile(values, 0.5, method="inverted_cdf")) if values else None
 
 
+def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights: int, picture: str | None) -> str:
+    """The check as a page of Markdown; ``picture`` is how the page reaches it."""
+    head = "| sigma | kappa | victims | found: flown, foretold | median time: flown, foretold | median error: flown, foretold "
+    lines = [
+        f"# {model.name}: what Stage 1 knows of sensing, and how well",
+        "",
+        "Made by `sar-eval fit-observations`; the flights' seeds belong to calibration, no evaluation contains them.",
+        f"Stage 2 (embedded), {model.world}: fitted on {len(model.seeds)} full-chain flights "
+        f"({', '.join(model.patterns)}), checked on {flights} others. Victims never found count as infinitely late; {DRAWS} fates are drawn for each.",
+        f"sha256 `{digest}`, radio `{model.radio_sha256[:12]}`, calibration `{model.calibration_sha256[:12]}`.",
+        "",
+        head + "| false alarms per flight: flown, foretold |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        cells = (
+            f"{row.sigma:g}",
+            f"{row.kappa:g}",
+            str(row.victims),
+            pair(row.found, row.found_foretold, "{:.0%}"),
+            pair(row.time_s, row.time_foretold_s, "{:.0f} s"),
+            pair(row.error_m, row.error_foretold_m, "{:.1f} m"),
+            pair(row.alarms_per_flight, row.alarms_foretold, "{:.2f}"),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        "First reports by level, over victim-seconds before them:",
+        "",
+        "| kappa | reports | victim-seconds |",
+        "|---|---|---|",
+    ]
+    for (_, kappa), events, exposure in zip(model.levels, model.events, model.exposure_s, strict=True):
+        lines.append(f"| {kappa:g} | {int(np.sum(events))} | {float(np.sum(exposure)):.0f} |")
+    if picture is not None:
+        lines += ["", f"![Flown against foretold, by noise level]({picture})"]
+    return "\n".join(lines) + "\n"
+
+
+def pair(flown: float | None, foretold: float | None, form: str) -> str:
+    """Two figures side by side, in words where there is none."""
+
+    def told(value: float | None) -> str:
+        if value is None:
+            return "none"
+        return "never" if math.isinf(value) else form.format(value)
+
+    return f"{told(flown)}, {told(foretold)}"
+
+
 def draw_check(model: Observations, rows: Sequence[Residual], picture: Path) -> None:
     """Flown against foretold by level: share found, median time, median error."""
     try:

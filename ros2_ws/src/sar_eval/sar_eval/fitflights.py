@@ -59,8 +59,8 @@ class FitFlight:
 
 def plan_flights(world: str, count: int, first_seed: int) -> list[Spec]:
     """All noise levels in turn, patterns changing after each round; every flight has its own layout and seed."""
-    if count < 1:
-        raise InputError(f"flights = {count}: at least one of each kind is needed")
+    if count < len(LEVELS):
+        raise InputError(f"flights = {count}: at least {len(LEVELS)} are needed, one of every noise level")
     specs = []
     for k in range(count):
         sigma, kappa = LEVELS[k % len(LEVELS)]

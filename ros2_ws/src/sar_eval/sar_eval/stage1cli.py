@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import time
 from dataclasses import asdict
@@ -128,6 +129,7 @@ def fit_observations(
     check: Annotated[int, typer.Option(help="Further flights to check the fit on.")] = 50,
     kept: Annotated[Path | None, typer.Option(help="JSONL of flights: those in it are not flown again.")] = None,
     picture: Annotated[Path | None, typer.Option(help="PNG or SVG: flown against foretold.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Markdown: the same table and what it rests on.")] = None,
     workers: Workers = DEFAULT_WORKERS,
     as_json: Json = False,
 ) -> None:
@@ -139,8 +141,8 @@ def fit_observations(
     """
     from sar_eval.config import prepare
     from sar_eval.evaluation import ready_folder
+    from sar_eval.fitcheck import as_page, draw_check
     from sar_eval.fitcheck import check as check_fit
-    from sar_eval.fitcheck import draw_check
     from sar_eval.fitflights import CHECK_SEED, FIT_SEED, fly_for_fit, plan_flights
     from sar_eval.observations import fit, write_observations
 
@@ -158,6 +160,9 @@ def fit_observations(
     digest = write_observations(model, target)
     if picture is not None:
         draw_check(model, rows, picture)
+    if page is not None:
+        shown = None if picture is None else os.path.relpath(picture, page.parent)
+        page.write_text(as_page(model, digest, rows, check, shown), encoding="utf-8")
     if as_json:
         print(json.dumps({"out": str(target), "sha256": digest, "residuals": [_plain(asdict(row)) for row in rows]}))
         return
@@ -170,6 +175,8 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _residual_table(rows: list[Any], flights: int, check: int, world: str) -> Table:
+    from sar_eval.fitcheck import pair
+
     title = f"Stage 1 against Stage 2 (embedded): {world}, fitted on {flights} flights, checked on {check} others"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title))
     for head in ("sigma", "kappa", "victims"):
@@ -182,18 +189,9 @@ def _residual_table(rows: list[Any], flights: int, check: int, world: str) -> Ta
             f"{row.sigma:g}",
             f"{row.kappa:g}",
             str(row.victims),
-            _pair(row.found, row.found_foretold, "{:.0%}"),
-            _pair(row.time_s, row.time_foretold_s, "{:.0f}"),
-            _pair(row.error_m, row.error_foretold_m, "{:.1f}"),
-            _pair(row.alarms_per_flight, row.alarms_foretold, "{:.2f}"),
+            pair(row.found, row.found_foretold, "{:.0%}"),
+            pair(row.time_s, row.time_foretold_s, "{:.0f}"),
+            pair(row.error_m, row.error_foretold_m, "{:.1f}"),
+            pair(row.alarms_per_flight, row.alarms_foretold, "{:.2f}"),
         )
     return table
-
-
-def _pair(flown: float | None, foretold: float | None, form: str) -> str:
-    def told(value: float | None) -> str:
-        if value is None:
-            return "none"
-        return "never" if math.isinf(value) else form.format(value)
-
-    return f"{told(flown)}, {told(foretold)}"
