@@ -95,17 +95,19 @@ def _median(values: list[float]) -> float | None:
 
 def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights: int, picture: str | None) -> str:
     """The check as a page of Markdown; ``picture`` is how the page reaches it."""
-    head = "| sigma | kappa | victims | found: flown, foretold | median time: flown, foretold | median error: flown, foretold "
+    pairs = ("found", "median time", "median error", "false alarms per flight")
+    heads = ("sigma", "kappa", "victims", *(f"{name}: flown, foretold" for name in pairs))
     lines = [
         f"# {model.name}: what Stage 1 knows of sensing, and how well",
         "",
         "Made by `sar-eval fit-observations`; the flights' seeds belong to calibration, no evaluation contains them.",
         f"Stage 2 (embedded), {model.world}: fitted on {len(model.seeds)} full-chain flights "
-        f"({', '.join(model.patterns)}), checked on {flights} others. Victims never found count as infinitely late; {DRAWS} fates are drawn for each.",
+        f"({', '.join(model.patterns)}), checked on {flights} others. "
+        f"Victims never found count as infinitely late; {DRAWS} fates are drawn for each.",
         f"sha256 `{digest}`, radio `{model.radio_sha256[:12]}`, calibration `{model.calibration_sha256[:12]}`.",
         "",
-        head + "| false alarms per flight: flown, foretold |",
-        "|---|---|---|---|---|---|---|",
+        f"| {' | '.join(heads)} |",
+        "|---" * len(heads) + "|",
     ]
     for row in rows:
         cells = (
