@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from sar_eval.console import bar as bar_of
 from sar_eval.episodescli import episodes_app
 from sar_eval.filecli import bag_app, world_app
 from sar_eval.referencecli import reference
+from sar_eval.stage1cli import fit_observations, median_seeds, stage1
 from sar_eval.studycli import calibrate, gate_study, missions, reliability, sweep
 from sar_eval.swarmcli import encounters, patterns, replay
 
@@ -39,12 +41,12 @@ app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
 app.add_typer(prereg_app, name="prereg")
 app.add_typer(episodes_app, name="episodes")
-for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference):
+VERBS: tuple[Callable[..., None], ...] = (
+    *(calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference),
+    *(stage1, median_seeds, fit_observations, stage2, merge, analyze, report),
+)
+for verb in VERBS:
     app.command()(verb)
-app.command()(stage2)
-app.command()(merge)
-app.command()(analyze)
-app.command()(report)
 
 
 def _compile(episode: Any) -> float:

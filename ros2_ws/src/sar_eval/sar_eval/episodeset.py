@@ -2,7 +2,7 @@
 
 Episode ``index`` is layout ``index // 5`` at level ``index % 5``, the same for every seed and condition. A mission
 without victims is the same episode with the victims' devices left out and nothing else changed. A set never changes:
-another layout, level or rule is another version under another name. Text and hash are described in docs/campaigns.md.
+another layout, level or rule is another version under another name. Text and hash: docs/stage1.md.
 """
 
 from __future__ import annotations
