@@ -196,7 +196,7 @@ def _print_cost(plan: Any, selected: int, price: Any, workers: int, bags: str, a
         ("of these left to fly", str(price.episodes)),
         ("simulated time", f"{price.simulated_h:.1f} h"),
         (f"wall time, {workers} workers", f"{_duration(price.wall_h * 3600.0)} ({price.basis})"),
-        ("disk", f"{price.disk_gb:.2f} GB (bags: {bags}{', which come on top' if bags == 'events' else ''})"),
+        ("disk", f"{1e3 * price.disk_gb:.1f} MB (bags: {bags}{', which come on top' if bags == 'events' else ''})"),
     ]
     for row in rows:
         table.add_row(*row)
@@ -208,51 +208,60 @@ def _print_ending(folder: Path, identity: str, ending: Any, results: list[dict[s
         told = {**asdict(ending), "results": str(ending.results) if ending.results else None}
         print(json.dumps({"folder": str(folder), "identity": identity, **told}), flush=True)
         return
-    if results:
-        out.print(_table(results))
+    for table in _tables(results):
+        out.print(table)
     if ending.results is not None:
         say(f"all {ending.planned} missions are flown: {ending.results}")
     else:
         say(f"{ending.recorded} of the campaign's {ending.planned} missions are flown: {folder}")
 
 
-def _table(results: list[dict[str, Any]]) -> Table:
-    """Every condition so far: what is found, how often it cries wolf, how often it collides."""
+def _tables(results: list[dict[str, Any]]) -> list[Table]:
+    """World by world, every pattern so far: what is found, how often it cries wolf, how often it collides."""
+    worlds = sorted({r["world"] for r in results})
+    return [_table(world, [r for r in results if r["world"] == world]) for world in worlds]
+
+
+def _table(world: str, results: list[dict[str, Any]]) -> Table:
     from sar_eval.missions import summarise
 
-    seeds = sorted({r["seed"] for r in results})
+    seeds = ", ".join(map(str, sorted({r["seed"] for r in results})))
     invalid = sum(not r["valid"] for r in results)
     title = (
-        f"Stage 2 ({results[0]['tier']}): {len(results)} missions, {invalid} INVALID, "
-        f"seeds {', '.join(map(str, seeds))}, {len({r['episode'] for r in results})} episode indices; "
-        "shares of missions with exact 95 % intervals (Clopper-Pearson, no resampling)"
+        f"Stage 2 ({results[0]['tier']}): {world}, {results[0]['episode_set']}, seeds {seeds}, "
+        f"{len({r['episode'] for r in results})} episodes, {len(results)} missions, {invalid} of them INVALID.\n"
+        "Percent of missions, exact 95 % interval in brackets (Clopper-Pearson: no resampling, no bootstrap seed)."
     )
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for name in ("world", "pattern", "victims"):
-        table.add_column(name, no_wrap=True)
-    for name in (
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    table.add_column("pattern", no_wrap=True)
+    heads = (
         "valid",
         "cover\n240 s",
         "victims\nfound",
-        "missions with\na false alarm",
-        "missions with\na collision",
-    ):
+        "false alarm\n(victims)",
+        "false alarm\n(no victim)",
+        "collision",
+    )
+    for name in heads:
         table.add_column(name, justify="right", no_wrap=True)
-    cells: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
-    for r in results:
-        cells.setdefault((r["world"], r["pattern"], r["scenario"]["victim_absent"]), []).append(r)
-    for (world, pattern, absent), mine in sorted(cells.items()):
-        s = summarise(mine)
-        coverage = "no valid one" if s.mean_coverage_240s is None else f"{s.mean_coverage_240s:.1%}"
-        found = "none there" if s.found_at_all is None else f"{s.found_at_all.value:.0%}"
-        rates = [_share(s.missions_with_false_alarm), _share(s.missions_with_collision)]
-        valid = f"{s.missions - s.invalid} of {s.missions}"
-        table.add_row(world, pattern, "absent" if absent else "present", valid, coverage, found, *rates)
+    for pattern in sorted({r["pattern"] for r in results}):
+        mine = [r for r in results if r["pattern"] == pattern]
+        halves = [[r for r in mine if r["scenario"]["victim_absent"] is absent] for absent in (False, True)]
+        present, absent = (summarise(half) for half in halves)
+        both = summarise(mine)
+        table.add_row(
+            pattern,
+            f"{both.missions - both.invalid}",
+            "none" if both.mean_coverage_240s is None else f"{both.mean_coverage_240s:.0%}",
+            "none there" if present.found_at_all is None else f"{present.found_at_all.value:.0%}",
+            *(_share(half.missions_with_false_alarm) for half in (present, absent)),
+            _share(both.missions_with_collision),
+        )
     return table
 
 
 def _share(rate: Any) -> str:
-    return "not judged" if rate is None else f"{rate.value:.0%} ({rate.low:.1%}-{rate.high:.1%})"
+    return "not flown" if rate is None else f"{100 * rate.value:.0f} ({100 * rate.low:.0f}-{100 * rate.high:.0f})"
 
 
 def _exit(folder: Path, ending: Any) -> None:
