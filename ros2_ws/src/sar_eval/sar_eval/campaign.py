@@ -109,7 +109,7 @@ class Campaign:
     @property
     def scratch(self) -> Path:
         """Where bags lie while they are flown; never more than what is under way."""
-        return self.folder / BAGS / FLYING
+        return (self.folder / BAGS / FLYING).resolve()
 
     def bag(self, key: str) -> Path:
         return self.folder / BAGS / key
@@ -207,6 +207,8 @@ class Campaign:
             self._keep_bag(bag, self.bag(f"{key}.differs" if changed else key))
 
     def _keep_bag(self, flown: Path, place: Path) -> None:
+        if not flown.is_dir():
+            raise RunError(f"{flown}: the bag is not seen from here; all workers must have the folder under this path")
         try:
             shutil.rmtree(place, ignore_errors=True)
             flown.rename(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import shlex
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from sar_core.errors import ContractError, InputError, RunError
+from sar_core.errors import ContractError, InputError, MissingDataError, RunError
 from sar_eval.console import PATTERN_HELP, Json, bar, err, note, out, say, stop
 from sar_eval.studycli import DEFAULT_WORKERS, Workers
 
@@ -45,6 +46,9 @@ def stage2(
     ] = None,
     shard: Annotated[str, typer.Option(help="Fly part i of n only, such as 2/8; see merge.")] = "1/1",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be flown and what it costs.")] = False,
+    cluster: Annotated[
+        str | None, typer.Option(help="Fly on the workers of this dask scheduler, such as tcp://host:8786.")
+    ] = None,
     shuffle: Annotated[int | None, typer.Option(hidden=True, help="Fly in a random order of this seed.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -55,6 +59,7 @@ def stage2(
     Whatever ends it, the same command flies what is missing. Its results do not depend on workers, order or shards.
     """
     from sar_eval.campaign import open_campaign
+    from sar_eval.cluster import Cluster
     from sar_eval.manifest import check_same, make_manifest, read_manifest
     from sar_eval.plan import cost, flight_order, make_plan, parse_shard, select
     from sar_eval.workers import Crew
@@ -74,12 +79,12 @@ def stage2(
         price = cost(left, workers, bags, [record.run for record in records.values()])
         _print_cost(plan, len(tasks), price, workers, bags, as_json)
         return
-    crew = Crew(workers)
+    flyers = Crew(workers) if cluster is None else Cluster(cluster)
     with open_campaign(folder, manifest) as campaign:
         if campaign.ledger.torn_bytes:
             note(f"{campaign.ledger.path}: an unfinished last line was cut off; its mission is flown again")
         missing = len(campaign.missing(tasks))
-        if missing:
+        if missing and cluster is None:
             _warm(plan)
         note(f"{folder}: {len(tasks) - missing} of {len(tasks)} missions are flown, {missing} to fly")
         stop.listen()
@@ -93,7 +98,7 @@ def stage2(
                 if not err.is_terminal and (now.done % every == 0 or now.done == now.total):
                     note(f"{now.done} of {now.total}: {told}")
 
-            ending = campaign.fly(tasks, crew, bags, stop, tell)
+            ending = campaign.fly(tasks, flyers, bags, stop, tell)
         results = [record.result for record in campaign.ledger.records.values()]
     _print_ending(folder, manifest.identity, ending, results, as_json)
     _exit(folder, ending)
@@ -138,8 +143,7 @@ def _choice(
     from sar_eval.plan import CONDITIONS, DEFAULT_WORLD, Choice, parse_numbers
 
     scenario, source = load_scenario(config, {})
-    if seeds is None:
-        raise InputError("no seeds: give --seeds 1,4,7, or --stage1 FILE to take its median seeds")
+    chosen, origin = _seeds(None if seeds is None else parse_numbers(seeds, "seeds"), stage1)
     if worlds is None:
         worlds = [scenario.world if "world" in scenario.model_fields_set else DEFAULT_WORLD]
     if patterns is None:
@@ -149,12 +153,35 @@ def _choice(
         worlds=tuple(worlds),
         patterns=tuple(patterns),
         victims=victims,
-        seeds=parse_numbers(seeds, "seeds"),
+        seeds=chosen,
         episodes=parse_numbers(episodes, "episodes"),
         episode_set=None if episode_set == "none" else episode_set,
         source=source,
     )
-    return choice, None
+    return choice, origin
+
+
+def _seeds(given: tuple[int, ...] | None, stage1: Path | None) -> tuple[tuple[int, ...], Any]:
+    """Seeds as given, or the median ones of a Stage-1 file; with both, the file must have flown those given."""
+    from sar_analysis.medianseeds import COUNT, choose
+    from sar_analysis.stage1 import read_stage1
+    from sar_eval.manifest import Stage1
+
+    if stage1 is None:
+        if given is None:
+            raise InputError("no seeds: give --seeds 1,4,7, or --stage1 FILE to take its median seeds")
+        return given, None
+    rows = read_stage1(stage1)
+    digest = hashlib.sha256(stage1.read_bytes()).hexdigest()
+    if given is None:
+        seeds = choose(rows).seeds
+        note(f"{stage1}: the {COUNT} median seeds are {', '.join(map(str, seeds))}")
+        return seeds, Stage1(str(stage1), digest, f"{COUNT} median seeds of the return's IQM pooled over policies")
+    known = sorted({row.seed for row in rows})
+    unknown = [seed for seed in given if seed not in known]
+    if unknown:
+        raise MissingDataError(f"{stage1}: seed {unknown[0]} is not in it; it has {', '.join(map(str, known))}")
+    return given, Stage1(str(stage1), digest, "given")
 
 
 def _warm(plan: Any) -> None:

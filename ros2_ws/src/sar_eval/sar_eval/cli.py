@@ -18,6 +18,7 @@ from sar_eval.console import PATTERN_HELP, Json, err, note, out, say, stop
 from sar_eval.console import bar as bar_of
 from sar_eval.episodescli import episodes_app
 from sar_eval.filecli import bag_app, world_app
+from sar_eval.stage1cli import fit_observations, median_seeds, stage1
 from sar_eval.studycli import calibrate, gate_study, missions, reliability, sweep
 from sar_eval.swarmcli import encounters, patterns, replay
 
@@ -36,7 +37,10 @@ app = typer.Typer(
 app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
 app.add_typer(episodes_app, name="episodes")
-for verb in (calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, stage2, merge):
+for verb in (
+    *(calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay),
+    *(stage1, median_seeds, fit_observations, stage2, merge),
+):
     app.command()(verb)
 
 

@@ -67,8 +67,8 @@ def episodes_check(
             if "error" not in finding:
                 made = "is what" if finding["same_when_made_again"] else "is NOT what"
                 say(f"{finding['set']}: whole, {made} episodes make gives, sha256 {finding['sha256']}")
-        for error in broken:
-            note(error)
+        for line in broken:
+            note(line)
     if broken:
         raise typer.Exit(ContractError.exit_code)
 
@@ -100,8 +100,8 @@ def episodes_show(
         print(json.dumps({"name": found.name, "sha256": found.sha256, "levels": levels, "layouts": layouts}))
         return
     out.print(_table(found))
-    levels = ", ".join(f"({level.sigma:g}, {level.kappa:g})" for level in found.levels)
-    say(f"Levels (sigma, kappa) of an episode by index modulo {len(found.levels)}: {levels}.")
+    told = ", ".join(f"({level.sigma:g}, {level.kappa:g})" for level in found.levels)
+    say(f"Levels (sigma, kappa) of an episode by index modulo {len(found.levels)}: {told}.")
     say(f"sha256 {found.sha256}, world {found.world} {found.world_sha256[:12]}...")
     if picture is not None:
         say(f"{picture} written")

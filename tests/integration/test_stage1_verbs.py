@@ -1,0 +1,85 @@
+"""Stage 1 from the command line: fly, choose seeds, and the words and exit codes when a file is not what it should."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def results(sar_eval: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stage1") / "stage1.jsonl"
+    options = ("--seeds", "0-2,5", "--episodes", "0-2", "--policy", "spiral", "--policy", "levy", "--workers", "2")
+    done = sar_eval("stage1", *options, "--out", path, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["episodes"] == 24
+    return path
+
+
+def test_median_seeds_of_a_flown_file(sar_eval: Run, results: Path) -> None:
+    done = sar_eval("median-seeds", results, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert len(told["seeds"]) == 3
+    assert [c["seed"] for c in told["picks"][0]["candidates"]] == [0, 1, 2, 5]
+    text = sar_eval("median-seeds", results, "--per-policy")
+    assert "policy levy_flight" in text.stdout
+    assert "do not pair" in text.stderr
+
+
+def test_nothing_is_overwritten(sar_eval: Run, results: Path) -> None:
+    before = results.read_bytes()
+    done = sar_eval("stage1", "--seeds", "0", "--out", results)
+    assert (done.returncode, results.read_bytes()) == (1, before)
+    assert "exists already" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (lambda rows: rows[:-1], 4, "is missing; every policy needs the same"),
+        (lambda rows: [{**rows[0], "return": float("nan")}, *rows[1:]], 2, "return = nan"),
+        (lambda rows: [{**rows[0], "schema_version": 2}, *rows[1:]], 2, "schema_version = 2"),
+    ],
+)
+def test_a_file_that_is_not_whole_or_not_sound(
+    sar_eval: Run,
+    results: Path,
+    tmp_path: Path,
+    change: Callable[[list[dict[str, object]]], list[object]],
+    code: int,
+    said: str,
+) -> None:
+    rows = [json.loads(line) for line in results.read_text().splitlines()]
+    path = tmp_path / "other.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in change(rows)))
+    done = sar_eval("median-seeds", path)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_seeds_that_are_no_numbers(sar_eval: Run, tmp_path: Path) -> None:
+    done = sar_eval("stage1", "--seeds", "9-0", "--out", tmp_path / "a.jsonl")
+    assert done.returncode == 1
+    assert "write numbers and ranges" in done.stderr
+
+
+def test_episode_sets_from_the_command_line(sar_eval: Run, tmp_path: Path) -> None:
+    path = tmp_path / "field.json"
+    assert sar_eval("episodes", "make", "--world", "open_field", "--out", path).returncode == 0
+    other = sar_eval("episodes", "make", "--world", "open_field", "--version", "2", "--out", path)
+    assert other.returncode == 1
+    assert "a change is a new version" in other.stderr
+    path.write_text(path.read_text().replace('"kappa": 16.0', '"kappa": 15.0'))
+    broken = sar_eval("episodes", "check", path)
+    assert broken.returncode == 2
+    assert "a set is never edited" in broken.stderr
+    shown = sar_eval("episodes", "show", "village-v1", "--json")
+    assert len(json.loads(shown.stdout)["layouts"]) == 10
