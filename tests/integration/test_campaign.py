@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import resource
 import signal
@@ -15,8 +16,10 @@ from typing import Any
 
 import pytest
 
+from sar_core.errors import SarError
 from sar_eval.bagcheck import check_bag
 from sar_eval.campaign import Ending, open_campaign
+from sar_eval.cli import app
 from sar_eval.config import Scenario
 from sar_eval.kernels import compile_kernels
 from sar_eval.killcheck import disturb, finish, result_part
@@ -174,22 +177,45 @@ def test_a_full_disk_ends_with_code_3_and_goes_on_when_there_is_room(options, pl
     assert result_part(folder) == result_part(calm)
 
 
+ROW = {"policy": "spiral", "seed": 0, "episode": 0, "return": 1.0}
+
+
 @pytest.mark.parametrize(
     ("wrong", "code", "told"),
     [
-        (["--seeds", "x"], 1, "seeds"),
-        ([], 1, "no seeds"),
-        (["--seeds", "1", "--out", "{file}/sub"], 1, "cannot create the output folder"),
+        (["--seeds", "x"], 1, "seeds = 'x'"),
+        ([], 1, "no seeds: give --seeds"),
+        (["--seeds", "1000000"], 1, "calibration"),
+        (["--seeds", "1", "--episodes", "0-50"], 1, "0 to 49"),
         (["--seeds", "1", "--only", "seed=9"], 1, "not in the plan"),
-        (["--seeds", "1", "--stage1", "{missing}"], 1, "missing.jsonl"),
+        (["--seeds", "1", "--shard", "3/2"], 1, "shard"),
+        (["--seeds", "1", "--workers", "0"], 1, "workers = 0"),
+        (["--seeds", "1", "--bags", "some"], 1, "bags = 'some'"),
+        (["--seeds", "1", "--out", "{file}/sub"], 1, "cannot create the output folder"),
+        (["--stage1", "{nothing}"], 4, "no such file"),
+        (["--stage1", "{good}", "--seeds", "1,9"], 4, "seed 9 is not in it; it has 0, 1, 2, 3"),
+        (["--stage1", "{gap}"], 4, "seed 2"),
+        (["--stage1", "{nan}"], 2, "nan.jsonl:2: return"),
+        (["--stage1", "{mixed}"], 2, "mixed.jsonl:2: schema_version"),
     ],
 )
-def test_wrong_requests_end_in_one_line_and_leave_nothing(wrong, code, told, tmp_path):
+def test_wrong_requests_are_refused_with_their_code_and_leave_nothing(wrong, code, told, tmp_path):
+    rows = [{**ROW, "policy": policy, "seed": seed} for policy in ("spiral", "levy_flight") for seed in range(4)]
+    files = {
+        "good": rows,
+        "gap": [row for row in rows if (row["policy"], row["seed"]) != ("spiral", 2)],
+        "nan": [rows[0], {**rows[1], "return": float("nan")}, *rows[2:]],
+        "mixed": [rows[0], {**rows[1], "schema_version": 1}, *rows[2:]],
+    }
+    for name, lines in files.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
     (tmp_path / "file").write_text("")
-    given = [part.format(file=tmp_path / "file", missing=tmp_path / "missing.jsonl") for part in wrong]
+    names = {name: tmp_path / f"{name}.jsonl" for name in (*files, "nothing")} | {"file": tmp_path / "file"}
+    given = [part.format(**names) for part in wrong]
     if "--out" not in given:
         given += ["--out", str(tmp_path / "c")]
-    done = stage2(*given)
-    assert done.returncode == code, done.stderr
-    assert told in done.stderr and len(done.stderr.splitlines()) == 1
+    with pytest.raises(SarError) as refused:
+        app(["stage2", "--pattern", "spiral", *given], standalone_mode=False)
+    assert refused.value.exit_code == code
+    assert told in str(refused.value) and len(str(refused.value).splitlines()) == 1
     assert not (tmp_path / "c").exists()

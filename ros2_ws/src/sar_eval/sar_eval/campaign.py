@@ -138,8 +138,7 @@ class Campaign:
         tell: Callable[[Progress], None] = lambda progress: None,
     ) -> Ending:
         """Fly the tasks without a record, then again those that lack a bag they should have; write results if whole."""
-        if bags not in BAG_MODES:
-            raise InputError(f"bags = {bags!r}: allowed: {', '.join(BAG_MODES)}")
+        check_bags(bags)
         missing = self.missing(tasks)
         scratch = str(self.scratch)
         queue = deque(Job(task, scratch if bags == "all" else None) for task in missing)
@@ -247,6 +246,12 @@ class Campaign:
             results=write_results(self.folder, self.manifest, records) if whole else None,
             stopped=stopped,
         )
+
+
+def check_bags(mode: str) -> None:
+    """Refuse a way of recording that does not exist."""
+    if mode not in BAG_MODES:
+        raise InputError(f"bags = {mode!r}: allowed: {', '.join(BAG_MODES)}")
 
 
 def eventful(result: dict[str, Any]) -> bool:

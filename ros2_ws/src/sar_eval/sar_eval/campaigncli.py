@@ -58,12 +58,13 @@ def stage2(
 
     Whatever ends it, the same command flies what is missing. Its results do not depend on workers, order or shards.
     """
-    from sar_eval.campaign import open_campaign
+    from sar_eval.campaign import check_bags, open_campaign
     from sar_eval.cluster import Cluster
     from sar_eval.manifest import check_same, make_manifest, read_manifest
     from sar_eval.plan import cost, flight_order, make_plan, parse_shard, select
     from sar_eval.workers import Crew
 
+    check_bags(bags)
     choice, origin = _choice(seeds, stage1, episodes, patterns, worlds, victims, episode_set, config)
     plan = make_plan(choice)
     manifest = make_manifest(plan, origin)
