@@ -109,7 +109,7 @@ class Campaign:
     @property
     def scratch(self) -> Path:
         """Where bags lie while they are flown; never more than what is under way."""
-        return self.folder / BAGS / FLYING
+        return (self.folder / BAGS / FLYING).resolve()
 
     def bag(self, key: str) -> Path:
         return self.folder / BAGS / key
@@ -138,8 +138,7 @@ class Campaign:
         tell: Callable[[Progress], None] = lambda progress: None,
     ) -> Ending:
         """Fly the tasks without a record, then again those that lack a bag they should have; write results if whole."""
-        if bags not in BAG_MODES:
-            raise InputError(f"bags = {bags!r}: allowed: {', '.join(BAG_MODES)}")
+        check_bags(bags)
         missing = self.missing(tasks)
         scratch = str(self.scratch)
         queue = deque(Job(task, scratch if bags == "all" else None) for task in missing)
@@ -207,6 +206,8 @@ class Campaign:
             self._keep_bag(bag, self.bag(f"{key}.differs" if changed else key))
 
     def _keep_bag(self, flown: Path, place: Path) -> None:
+        if not flown.is_dir():
+            raise RunError(f"{flown}: the bag is not seen from here; all workers must have the folder under this path")
         try:
             shutil.rmtree(place, ignore_errors=True)
             flown.rename(place)
@@ -245,6 +246,12 @@ class Campaign:
             results=write_results(self.folder, self.manifest, records) if whole else None,
             stopped=stopped,
         )
+
+
+def check_bags(mode: str) -> None:
+    """Refuse a way of recording that does not exist."""
+    if mode not in BAG_MODES:
+        raise InputError(f"bags = {mode!r}: allowed: {', '.join(BAG_MODES)}")
 
 
 def eventful(result: dict[str, Any]) -> bool:

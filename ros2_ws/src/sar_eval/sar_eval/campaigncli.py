@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import shlex
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from sar_core.errors import ContractError, InputError, RunError
+from sar_core.errors import ContractError, InputError, MissingDataError, RunError
 from sar_eval.console import PATTERN_HELP, Json, bar, err, note, out, say, stop
 from sar_eval.studycli import DEFAULT_WORKERS, Workers
 
@@ -45,6 +46,9 @@ def stage2(
     ] = None,
     shard: Annotated[str, typer.Option(help="Fly part i of n only, such as 2/8; see merge.")] = "1/1",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be flown and what it costs.")] = False,
+    cluster: Annotated[
+        str | None, typer.Option(help="Fly on the workers of this dask scheduler, such as tcp://host:8786.")
+    ] = None,
     shuffle: Annotated[int | None, typer.Option(hidden=True, help="Fly in a random order of this seed.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -54,11 +58,13 @@ def stage2(
 
     Whatever ends it, the same command flies what is missing. Its results do not depend on workers, order or shards.
     """
-    from sar_eval.campaign import open_campaign
+    from sar_eval.campaign import check_bags, open_campaign
+    from sar_eval.cluster import Cluster
     from sar_eval.manifest import check_same, make_manifest, read_manifest
     from sar_eval.plan import cost, flight_order, make_plan, parse_shard, select
     from sar_eval.workers import Crew
 
+    check_bags(bags)
     choice, origin = _choice(seeds, stage1, episodes, patterns, worlds, victims, episode_set, config)
     plan = make_plan(choice)
     manifest = make_manifest(plan, origin)
@@ -74,12 +80,12 @@ def stage2(
         price = cost(left, workers, bags, [record.run for record in records.values()])
         _print_cost(plan, len(tasks), price, workers, bags, as_json)
         return
-    crew = Crew(workers)
+    flyers = Crew(workers) if cluster is None else Cluster(cluster)
     with open_campaign(folder, manifest) as campaign:
         if campaign.ledger.torn_bytes:
             note(f"{campaign.ledger.path}: an unfinished last line was cut off; its mission is flown again")
         missing = len(campaign.missing(tasks))
-        if missing:
+        if missing and cluster is None:
             _warm(plan)
         note(f"{folder}: {len(tasks) - missing} of {len(tasks)} missions are flown, {missing} to fly")
         stop.listen()
@@ -93,7 +99,7 @@ def stage2(
                 if not err.is_terminal and (now.done % every == 0 or now.done == now.total):
                     note(f"{now.done} of {now.total}: {told}")
 
-            ending = campaign.fly(tasks, crew, bags, stop, tell)
+            ending = campaign.fly(tasks, flyers, bags, stop, tell)
         results = [record.result for record in campaign.ledger.records.values()]
     _print_ending(folder, manifest.identity, ending, results, as_json)
     _exit(folder, ending)
@@ -138,8 +144,7 @@ def _choice(
     from sar_eval.plan import CONDITIONS, DEFAULT_WORLD, Choice, parse_numbers
 
     scenario, source = load_scenario(config, {})
-    if seeds is None:
-        raise InputError("no seeds: give --seeds 1,4,7, or --stage1 FILE to take its median seeds")
+    chosen, origin = _seeds(None if seeds is None else parse_numbers(seeds, "seeds"), stage1)
     if worlds is None:
         worlds = [scenario.world if "world" in scenario.model_fields_set else DEFAULT_WORLD]
     if patterns is None:
@@ -149,12 +154,35 @@ def _choice(
         worlds=tuple(worlds),
         patterns=tuple(patterns),
         victims=victims,
-        seeds=parse_numbers(seeds, "seeds"),
+        seeds=chosen,
         episodes=parse_numbers(episodes, "episodes"),
         episode_set=None if episode_set == "none" else episode_set,
         source=source,
     )
-    return choice, None
+    return choice, origin
+
+
+def _seeds(given: tuple[int, ...] | None, stage1: Path | None) -> tuple[tuple[int, ...], Any]:
+    """Seeds as given, or the median ones of a Stage-1 file; with both, the file must have flown those given."""
+    from sar_analysis.medianseeds import COUNT, choose
+    from sar_analysis.stage1 import read_stage1
+    from sar_eval.manifest import Stage1
+
+    if stage1 is None:
+        if given is None:
+            raise InputError("no seeds: give --seeds 1,4,7, or --stage1 FILE to take its median seeds")
+        return given, None
+    rows = read_stage1(stage1)
+    digest = hashlib.sha256(stage1.read_bytes()).hexdigest()
+    if given is None:
+        seeds = choose(rows).seeds
+        note(f"{stage1}: the {COUNT} median seeds are {', '.join(map(str, seeds))}")
+        return seeds, Stage1(str(stage1), digest, f"{COUNT} median seeds of the return's IQM pooled over policies")
+    known = sorted({row.seed for row in rows})
+    unknown = [seed for seed in given if seed not in known]
+    if unknown:
+        raise MissingDataError(f"{stage1}: seed {unknown[0]} is not in it; it has {', '.join(map(str, known))}")
+    return given, Stage1(str(stage1), digest, "given")
 
 
 def _warm(plan: Any) -> None:
@@ -196,7 +224,7 @@ def _print_cost(plan: Any, selected: int, price: Any, workers: int, bags: str, a
         ("of these left to fly", str(price.episodes)),
         ("simulated time", f"{price.simulated_h:.1f} h"),
         (f"wall time, {workers} workers", f"{_duration(price.wall_h * 3600.0)} ({price.basis})"),
-        ("disk", f"{price.disk_gb:.2f} GB (bags: {bags}{', which come on top' if bags == 'events' else ''})"),
+        ("disk", f"{1e3 * price.disk_gb:.1f} MB (bags: {bags}{', which come on top' if bags == 'events' else ''})"),
     ]
     for row in rows:
         table.add_row(*row)
@@ -208,51 +236,60 @@ def _print_ending(folder: Path, identity: str, ending: Any, results: list[dict[s
         told = {**asdict(ending), "results": str(ending.results) if ending.results else None}
         print(json.dumps({"folder": str(folder), "identity": identity, **told}), flush=True)
         return
-    if results:
-        out.print(_table(results))
+    for table in _tables(results):
+        out.print(table)
     if ending.results is not None:
         say(f"all {ending.planned} missions are flown: {ending.results}")
     else:
         say(f"{ending.recorded} of the campaign's {ending.planned} missions are flown: {folder}")
 
 
-def _table(results: list[dict[str, Any]]) -> Table:
-    """Every condition so far: what is found, how often it cries wolf, how often it collides."""
+def _tables(results: list[dict[str, Any]]) -> list[Table]:
+    """World by world, every pattern so far: what is found, how often it cries wolf, how often it collides."""
+    worlds = sorted({r["world"] for r in results})
+    return [_table(world, [r for r in results if r["world"] == world]) for world in worlds]
+
+
+def _table(world: str, results: list[dict[str, Any]]) -> Table:
     from sar_eval.missions import summarise
 
-    seeds = sorted({r["seed"] for r in results})
+    seeds = ", ".join(map(str, sorted({r["seed"] for r in results})))
     invalid = sum(not r["valid"] for r in results)
     title = (
-        f"Stage 2 ({results[0]['tier']}): {len(results)} missions, {invalid} INVALID, "
-        f"seeds {', '.join(map(str, seeds))}, {len({r['episode'] for r in results})} episode indices; "
-        "shares of missions with exact 95 % intervals (Clopper-Pearson, no resampling)"
+        f"Stage 2 ({results[0]['tier']}): {world}, {results[0]['episode_set']}, seeds {seeds}, "
+        f"{len({r['episode'] for r in results})} episodes, {len(results)} missions, {invalid} of them INVALID.\n"
+        "Percent of missions, exact 95 % interval in brackets (Clopper-Pearson: no resampling, no bootstrap seed)."
     )
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for name in ("world", "pattern", "victims"):
-        table.add_column(name, no_wrap=True)
-    for name in (
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    table.add_column("pattern", no_wrap=True)
+    heads = (
         "valid",
         "cover\n240 s",
         "victims\nfound",
-        "missions with\na false alarm",
-        "missions with\na collision",
-    ):
+        "false alarm\n(victims)",
+        "false alarm\n(no victim)",
+        "collision",
+    )
+    for name in heads:
         table.add_column(name, justify="right", no_wrap=True)
-    cells: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
-    for r in results:
-        cells.setdefault((r["world"], r["pattern"], r["scenario"]["victim_absent"]), []).append(r)
-    for (world, pattern, absent), mine in sorted(cells.items()):
-        s = summarise(mine)
-        coverage = "no valid one" if s.mean_coverage_240s is None else f"{s.mean_coverage_240s:.1%}"
-        found = "none there" if s.found_at_all is None else f"{s.found_at_all.value:.0%}"
-        rates = [_share(s.missions_with_false_alarm), _share(s.missions_with_collision)]
-        valid = f"{s.missions - s.invalid} of {s.missions}"
-        table.add_row(world, pattern, "absent" if absent else "present", valid, coverage, found, *rates)
+    for pattern in sorted({r["pattern"] for r in results}):
+        mine = [r for r in results if r["pattern"] == pattern]
+        halves = [[r for r in mine if r["scenario"]["victim_absent"] is absent] for absent in (False, True)]
+        present, absent = (summarise(half) for half in halves)
+        both = summarise(mine)
+        table.add_row(
+            pattern,
+            f"{both.missions - both.invalid}",
+            "none" if both.mean_coverage_240s is None else f"{both.mean_coverage_240s:.0%}",
+            "none there" if present.found_at_all is None else f"{present.found_at_all.value:.0%}",
+            *(_share(half.missions_with_false_alarm) for half in (present, absent)),
+            _share(both.missions_with_collision),
+        )
     return table
 
 
 def _share(rate: Any) -> str:
-    return "not judged" if rate is None else f"{rate.value:.0%} ({rate.low:.1%}-{rate.high:.1%})"
+    return "not flown" if rate is None else f"{100 * rate.value:.0f} ({100 * rate.low:.0f}-{100 * rate.high:.0f})"
 
 
 def _exit(folder: Path, ending: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Generator
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from sar_core.errors import ContractError, MissingDependencyError, RunError
@@ -66,29 +67,31 @@ class Cluster:
 
     def fly(self, more: Callable[[], Job | None], stop: Callable[[], str | None]) -> Generator[Outcome, None, None]:
         """Outcomes in the order they arrive; a job whose workers died too often is a lost one."""
-        from distributed import KilledWorker, wait
+        from distributed import KilledWorker
 
         flying: dict[Any, Job] = {}
+        landed: SimpleQueue[Any] = SimpleQueue()
         try:
             while stop() is None:
                 while len(flying) < QUEUED * max(self.size, 1) and (job := more()) is not None:
                     name = f"{job.task.key}-{uuid.uuid4().hex[:8]}"
-                    flying[self._client.submit(fly_remote, job, code(), key=name, pure=False)] = job
+                    future = self._client.submit(fly_remote, job, code(), key=name, pure=False)
+                    flying[future] = job
+                    future.add_done_callback(landed.put)
                 if not flying:
                     return
                 try:
-                    done = wait(list(flying), timeout=POLL_S, return_when="FIRST_COMPLETED").done
-                except TimeoutError:
+                    future = landed.get(timeout=POLL_S)
+                except Empty:
                     continue
-                for future in done:
-                    job = flying.pop(future)
-                    try:
-                        outcome: Outcome = future.result()
-                    except KilledWorker as error:
-                        outcome = Outcome(job, reason="worker_lost", message=str(error))
-                    except Exception as error:
-                        raise RunError(f"cluster {self.address}: {job.task.key}: {error}") from error
-                    yield outcome
+                job = flying.pop(future)
+                try:
+                    outcome: Outcome = future.result()
+                except KilledWorker as error:
+                    outcome = Outcome(job, reason="worker_lost", message=str(error))
+                except Exception as error:
+                    raise RunError(f"cluster {self.address}: {job.task.key}: {error}") from error
+                yield outcome
         finally:
             self._client.cancel(list(flying))
             self._client.close()

@@ -77,7 +77,7 @@ class Plan:
 def make_plan(choice: Choice) -> Plan:
     """World by world, pattern by pattern, present before absent, seed by seed, index by index.
 
-    Every condition is prepared once and every index once per world, so that what cannot be flown is refused here.
+    Every condition is prepared once and every index looked up in the set, so that what cannot be flown is refused here.
     """
     if choice.victims not in VICTIMS:
         raise InputError(f"victims = {choice.victims!r}: allowed: {', '.join(VICTIMS)}")
@@ -94,13 +94,13 @@ def make_plan(choice: Choice) -> Plan:
     tasks: list[Task] = []
     samples: list[Episode] = []
     for world in dict.fromkeys(choice.worlds):
-        for number, pattern in enumerate(dict.fromkeys(canonical(name) for name in choice.patterns)):
+        for pattern in dict.fromkeys(canonical(name) for name in choice.patterns):
             for absent in VICTIMS[choice.victims]:
                 scenario = condition(choice, world, pattern, absent)
                 sample = prepare(scenario, choice.seeds[0], choice.episodes[0], choice.tier, choice.source)
-                if number == 0:
-                    for index in choice.episodes[1:]:
-                        prepare(scenario, choice.seeds[0], index, choice.tier, choice.source)
+                if sample.drawn_from is not None:
+                    for index in choice.episodes:
+                        sample.drawn_from.level(index)
                 samples.append(sample)
                 tasks += [
                     Task(replace(sample, seed=seed, index=index).episode_id, scenario, seed, index, choice.tier)

@@ -54,17 +54,17 @@ class Outcome:
 
 def fly_job(job: Job, stop: Callable[[], str | None] | None = None) -> Outcome:
     """Fly one mission, once more if the simulator raises; what a worker process or a cluster's worker calls."""
-    try:
-        episode = job.task.prepare()
-    except SarError as error:
-        return Outcome(job, reason="host_error", message=str(error), fatal=True)
     for attempt in range(1 + RETRIES):
         bag = None if job.scratch is None else Path(job.scratch) / uuid.uuid4().hex / job.task.key
+        episode = None
         try:
+            episode = job.task.prepare()
             record = fly_episode(episode, bag, None, stop)
             break
         except Exception as error:
-            if bag is not None and isinstance(error, (RunError, OSError)):
+            unreadable = episode is None and isinstance(error, SarError)
+            unwritable = bag is not None and isinstance(error, (RunError, OSError))
+            if unreadable or unwritable:
                 return Outcome(job, reason="host_error", message=str(error), fatal=True)
             if attempt == RETRIES:
                 return Outcome(job, bag=_left(bag), reason="simulator_error", message=traceback.format_exc())
