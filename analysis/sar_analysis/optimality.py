@@ -32,7 +32,7 @@ class Reference:
     name: str
     world: str
     world_sha256: str
-    episode_set: int
+    episode_set: str
     task_sha256: str
     task: Mapping[str, Any]
     version: str
@@ -144,7 +144,7 @@ def _reference(path: Path, plain: dict[str, Any]) -> Reference:
         path.name,
         str(plain["world"]),
         str(plain["world_sha256"]),
-        int(plain["episode_set"]),
+        str(plain["episode_set"]),
         str(plain["task_sha256"]),
         dict(plain["task"]),
         str(plain["version"]),

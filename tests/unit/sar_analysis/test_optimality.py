@@ -28,7 +28,7 @@ from tests.unit.sar_analysis.bagmaker import Made, straight
 CONFIGURATION: dict[str, Any] = {
     "tier": "embedded",
     "world_sha256": "ab" * 32,
-    "episode_set": 1,
+    "episode_set": "rules-1",
     "drones": 1,
     "duration_s": 240.0,
     "wind_mps": [1.2, 1.6, 0.0],
@@ -63,7 +63,7 @@ def write(path: Path, **changed: Any) -> Path:
         "schema_version": 1,
         "world": "village",
         "world_sha256": "ab" * 32,
-        "episode_set": 1,
+        "episode_set": "rules-1",
         "task": task_of(CONFIGURATION),
         "task_sha256": task_sha256(CONFIGURATION),
         "version": "0.1.0",

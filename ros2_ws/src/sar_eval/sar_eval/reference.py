@@ -30,7 +30,7 @@ from sar_analysis.optimality import SCHEMA_VERSION
 from sar_analysis.task import task_of, task_sha256
 from sar_core.errors import ContractError, InputError
 from sar_eval import __version__
-from sar_eval.config import EPISODE_SET, Episode, Scenario, prepare
+from sar_eval.config import Episode, Scenario, prepare
 from sar_eval.episode import fly_episode
 from sar_eval.missions import CALIBRATION_SEED, spread
 from sar_sim.devices import Kind
@@ -43,7 +43,7 @@ PATTERN = "partitioned_lawnmower"
 SEED = 0
 """The oracle's own noise; a reference holds one flight per episode and noise level."""
 EPISODES_IN_SET = 50
-SCORING = ("bags", "coverage", "findings", "metrics", "motion", "reward")
+SCORING = ("bags", "coverage", "findings", "metrics", "motion")
 """Modules of sar_analysis that turn a bag into its return."""
 
 
@@ -115,8 +115,8 @@ def fly_reference(job: Job) -> dict[str, Any]:
     radio = job.scenario.radio is not None
     return {
         "episode": job.index,
-        "sigma": job.scenario.sigma if radio else None,
-        "kappa": _plain(job.scenario.kappa) if radio else None,
+        "sigma": episode.scenario.sigma if radio else None,
+        "kappa": _plain(episode.scenario.kappa) if radio else None,
         "return": found.episode_return if found.valid else None,
         "invalid_reason": found.invalid_reason or (None if found.episode_return is not None else "no search"),
         "coverage_240s": found.coverage_240s,
@@ -134,12 +134,17 @@ def make_reference(
     workers: int,
     tell: Callable[[int, int], None],
 ) -> dict[str, Any]:
-    """A reference document: what ``held`` has is kept, what it lacks is flown; one of another task is refused."""
+    """A reference document: what ``held`` has is kept, what it lacks is flown; one of another task is refused.
+
+    An episode set brings its own noise: then there are no levels to give.
+    """
     head = describe(scenario)
     rows = [] if held is None else list(_same(held, head)["returns"])
     known = {(row["episode"], row["sigma"], row["kappa"]) for row in rows}
     jobs = []
-    for sigma, kappa in levels:
+    if scenario.episode_set is not None:
+        jobs = [Job(scenario, index) for index in episodes if index not in {row["episode"] for row in rows}]
+    for sigma, kappa in () if scenario.episode_set is not None else levels:
         level = scenario.model_copy(update={"sigma": sigma, "kappa": kappa})
         key = (sigma, _plain(kappa)) if scenario.radio is not None else (None, None)
         jobs += [Job(level, index) for index in episodes if (index, *key) not in known]
@@ -159,7 +164,8 @@ def describe(scenario: Scenario) -> dict[str, Any]:
         "oracle": "flies straight to the victims, each to the drone that lets the last be reached first; then covers",
         "world": scenario.world,
         "world_sha256": configuration["world_sha256"],
-        "episode_set": EPISODE_SET,
+        "episode_set": configuration["episode_set"],
+        "episode_set_sha256": configuration["episode_set_sha256"],
         "task": task_of(configuration),
         "task_sha256": task_sha256(configuration),
         "seed": SEED,
@@ -224,7 +230,7 @@ def save_reference(document: dict[str, Any], path: Path) -> None:
 
 def _same(held: dict[str, Any], head: dict[str, Any]) -> dict[str, Any]:
     """The reference held, if it may be added to."""
-    for key in ("schema_version", "world_sha256", "episode_set", "task_sha256", "sources_sha256"):
+    for key in ("schema_version", "world_sha256", "episode_set", "episode_set_sha256", "task_sha256", "sources_sha256"):
         if held.get(key) != head[key]:
             raise ContractError(
                 f"the reference held is of another {key.replace('_', ' ')} ({held.get(key)}, now {head[key]}): "

@@ -16,6 +16,7 @@ from sar_eval.studycli import DEFAULT_WORKERS, Workers
 def reference(
     world: Annotated[str, typer.Option(help="World by name.")] = "village",
     episodes: Annotated[str, typer.Option(help="Episode indices, such as 0-49 or 0-9,12.")] = "0-49",
+    episode_set: Annotated[str | None, typer.Option(help="Episode set by name, such as village-v1.")] = None,
     level: Annotated[
         list[str] | None, typer.Option(help="Noise level sigma:kappa; may be repeated. Default: the scenario's.")
     ] = None,
@@ -27,15 +28,23 @@ def reference(
 ) -> None:
     """Fly the oracle that knows the victims, for the optimality gap: what the file lacks is flown and added.
 
-    Example: sar-eval reference --world village --episodes 0-49 --level 0.05:8 --level 0.2:4
+    Examples:
+
+      sar-eval reference --world village --episode-set village-v1
+
+      sar-eval reference --world forest --episodes 0-9 --level 0.05:8 --level 0.2:4
     """
-    from sar_eval.config import EPISODE_SET, load_scenario
+    from sar_eval.config import load_scenario, prepare
     from sar_eval.reference import EPISODES_IN_SET, make_reference, parse_episodes, parse_levels, save_reference
     from sar_eval.resources import share_dir
 
-    scenario, _ = load_scenario(config, {"world": world})
+    scenario, _ = load_scenario(config, {"world": world, **({"episode_set": episode_set} if episode_set else {})})
+    if scenario.episode_set is not None and level:
+        raise InputError(f"--level: episode set {scenario.episode_set} brings its own noise levels; leave it out")
+    drawn = prepare(scenario, 0, 0).episode_set
+    name = drawn if scenario.episode_set is not None else f"{Path(world).stem}-{drawn}"
     levels = parse_levels(level) if level else [(scenario.sigma, scenario.kappa)]
-    path = target or share_dir("configs") / "reference" / f"{Path(world).stem}-{EPISODE_SET}.json"
+    path = target or share_dir("configs") / "reference" / f"{name}.json"
     held = None
     if path.exists() and not fresh:
         try:
