@@ -158,4 +158,6 @@ def _number(value: Any) -> float | None:
 
 
 def _short(value: Any) -> str:
-    return f"{value[:12]}..." if isinstance(value, str) else str(value)
+    """A hash by its first digits, anything else as it is."""
+    text = str(value)
+    return f"{text[:12]}..." if len(text) == 64 else text

@@ -107,7 +107,7 @@ def test_an_invalid_mission_is_left_out_and_the_table_says_so(flown: EpisodeMetr
     ("changed", "words"),
     [
         ({"world_sha256": "cd" * 32}, "world is abababababab...; the reference was flown in cdcdcdcdcdcd..."),
-        ({"episode_set": 2}, "episode set is 1; the reference was flown in 2"),
+        ({"episode_set": "rules-2"}, "episode set is rules-1; the reference was flown in rules-2"),
         ({"task_sha256": "0" * 64}, "another task; the reference was flown with .*duration_s 240"),
     ],
 )
