@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from sar_analysis.designs import Design
 from sar_analysis.interval import Interval, Reading
@@ -41,6 +42,16 @@ class Condition(_Model):
 
     name: Name
     changes: dict[Name, str | int | float | bool | None] = {}
+
+    @field_validator("changes")
+    @classmethod
+    def _storable(cls, changes: dict[str, Any]) -> dict[str, Any]:
+        """No phase noise (kappa infinite) is the word inf, as in results: JSON and so the lock hold no infinity."""
+        told = {key: "inf" if value in (math.inf, ".inf") else value for key, value in changes.items()}
+        for key, value in told.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{key} is {value}; allowed: a finite number or inf")
+        return told
 
 
 class Episodes(_Model):

@@ -121,6 +121,21 @@ def test_the_hash_sees_meaning_and_not_layout(tmp_path: Path) -> None:
     assert prereg.load_registration(written(tmp_path, seeds=list(range(1, 11)))).sha256 != plain
 
 
+def test_no_phase_noise_is_one_registration_however_it_is_written(tmp_path: Path) -> None:
+    def kappa(value: Any) -> list[dict[str, Any]]:
+        return [{"name": "a", "changes": {"kappa": value}}]
+
+    path = written(tmp_path, conditions=kappa(float("inf")), thresholds=[])
+    assert "kappa: .inf" in path.read_text()
+    sha = prereg.lock(path)
+    for same in ("inf", ".inf", float("inf")):
+        written(tmp_path, conditions=kappa(same), thresholds=[])
+        assert prereg.verify(path) == prereg.Match("matches", sha)
+    for wrong in (float("nan"), float("-inf")):
+        with pytest.raises(InputError, match=r"conditions\.0\.changes.* kappa is -?(nan|inf); allowed: a finite"):
+            prereg.load_registration(written(tmp_path, conditions=kappa(wrong), thresholds=[]))
+
+
 def test_a_lock_holds_and_names_what_changed(tmp_path: Path) -> None:
     path = written(tmp_path)
     assert prereg.verify(path).sentence == "was never locked: exploratory, not pre-registered"
