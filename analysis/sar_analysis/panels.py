@@ -277,10 +277,7 @@ def registration(result: Plain) -> Html:
     if not found:
         return section("registration", title, note("These results were not held against a pre-registration."))
     departed = found.get("deviations") or []
-    verdicts = [
-        tag("li", f"{v.get('claim', '')}: {'holds' if v.get('holds') else 'does not hold'}")
-        for v in found.get("verdicts") or []
-    ]
+    verdicts = [tag("li", f"{v.get('claim', '')}: {_decision(v)}") for v in found.get("verdicts") or []]
     return section(
         "registration",
         title,
@@ -289,6 +286,12 @@ def registration(result: Plain) -> Html:
         tag("ul", *verdicts) if verdicts else note("No claim was judged."),
         tag("ul", *(tag("li", d) for d in departed)) if departed else note("Nothing departed from it."),
     )
+
+
+def _decision(v: Plain) -> str:
+    if "refused" in v:
+        return f"not decided: {v['refused']}"
+    return "holds" if v.get("holds") else "does not hold"
 
 
 def warnings(result: Plain) -> Html:
