@@ -132,12 +132,13 @@ def crossed(
     )
 
 
-def with_undetected(episodes: Iterable[EpisodeMetrics]) -> list[EpisodeMetrics]:
-    """The same missions with an infinite error where no victim was found, as medians and profiles count it."""
-    return [
-        replace(e, localization_error_m=math.inf) if e.victims and e.localization_error_m is None else e
-        for e in episodes
-    ]
+def with_misses(metric: str, episodes: Iterable[EpisodeMetrics]) -> list[EpisodeMetrics]:
+    """The same missions with an infinite value where one sought and missed: a miss must not help a median."""
+
+    def sought(e: EpisodeMetrics) -> bool:
+        return e.coverage is not None if metric == "time_to_95_s" else bool(e.victims) and e.detections is not None
+
+    return [replace(e, **{metric: math.inf}) if getattr(e, metric) is None and sought(e) else e for e in episodes]
 
 
 def level_of(e: EpisodeMetrics) -> Level:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sar_analysis.claims import Verdict, decide
-from sar_analysis.conditions import Group, Level, Slot, crossed, level_of, plain_value, with_undetected
+from sar_analysis.conditions import Group, Level, Slot, crossed, level_of, plain_value, with_misses
 from sar_analysis.metrics import EpisodeMetrics
-from sar_analysis.prereg import Condition, Registration, deviations, load_registration, verify
+from sar_analysis.prereg import OPEN_ENDED, Condition, Registration, deviations, load_registration, verify
 from sar_analysis.scores import Scores, level_words, listed
 from sar_analysis.sections import interval
 from sar_analysis.summary import NOISE
@@ -119,8 +120,8 @@ def _table(registration: Registration, condition: Condition, mine: Sequence[Grou
     episodes = [e for e in episodes if e.seed in registration.seeds and e.episode in registration.episodes.indices]
     if not episodes:
         raise MissingDataError(f"condition {condition.name}: none of its registered missions was flown")
-    if registration.estimator == "median" and registration.metric == "localization_error_m":
-        episodes = with_undetected(episodes)
+    if registration.metric in OPEN_ENDED:
+        episodes = with_misses(registration.metric, episodes)
     drop, (_, holes, _) = registration.failure_policy == "best_effort", unflown(registration, mine)
     return crossed(registration.metric, episodes, drop, holes)
 
@@ -159,4 +160,6 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
     }
     if verdict.interval is None:
         return {**found, "refused": verdict.refused}
-    return {**found, "holds": verdict.holds, **interval(verdict.interval)}
+    parts = {part: getattr(verdict.interval, part) for part in ("value", "low", "high")}
+    beyond = {part: plain_value(value) for part, value in parts.items() if math.isinf(value)}
+    return {**found, "holds": verdict.holds, **interval(verdict.interval), "beyond": beyond}

@@ -72,6 +72,18 @@ def test_a_plain_registration_is_for_a_leaderboard_and_resamples_seeds(tmp_path:
             },
             "thresholds: against is missing",
         ),
+        (
+            {"metric": "time_to_95_s"},
+            "estimator: iqm of time_to_95_s has no place for a miss, which is beyond every number; allowed: median",
+        ),
+        (
+            {"metric": "localization_error_m", "estimator": "mean"},
+            "estimator: mean of localization_error_m has no place",
+        ),
+        (
+            {"metric": "time_to_first_detection_s", "estimator": "probability_of_improvement"},
+            "estimator: probability_of_improvement of time_to_first_detection_s",
+        ),
         ({"episodes": {"set_version": 1, "indices": []}}, "episodes.indices is \\[\\]"),
         (
             {"thresholds": [{"condition": "random", "part": "low", "relation": "at_least", "limit": float("nan")}]},
