@@ -7,7 +7,7 @@ from typing import Any
 
 from sar_analysis.tables import headline, text_tables
 from sar_analysis.texttable import TextTable
-from sar_analysis.wording import NONE, number, numbers, setting, spread
+from sar_analysis.wording import NONE, number, numbers, setting, verdict
 
 MOST_WARNINGS = 20
 
@@ -73,8 +73,7 @@ def _registration(result: Mapping[str, Any]) -> list[str]:
         if "refused" in v:
             lines.append(f"- NOT DECIDED: {v['claim']}: {v['refused']}")
             continue
-        shown = spread(r["metric"], v) if v["value"] is not None else "undefined"
-        lines.append(f"- {'HOLDS' if v['holds'] else 'FAILS'}: {v['claim']} ({shown}, {v['method']})")
+        lines.append(f"- {'HOLDS' if v['holds'] else 'FAILS'}: {v['claim']} ({verdict(r, v)})")
     return ["\n".join(lines)]
 
 
