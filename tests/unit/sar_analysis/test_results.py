@@ -317,6 +317,66 @@ def test_invalid_missions_on_either_side_leave_what_both_have(base: EpisodeMetri
     assert alone["notes"] == ["1 of 8 episodes left out: not valid for every seed"]
 
 
+@pytest.mark.parametrize("metric", ["localization_error_m", "time_to_first_detection_s", "time_to_95_s", "gdop"])
+def test_a_miss_never_helps_a_registered_median(base: EpisodeMetrics, tmp_path: Path, metric: str) -> None:
+    """Spirals are within 2 when they succeed, but 22 of 40 do not; flights of Levy always are at 3."""
+
+    def value(e: EpisodeMetrics) -> float | None:
+        if e.pattern == "levy_flight":
+            return 3.0
+        return None if e.episode < 2 or (e.episode == 2 and e.seed < 2) else 2.0
+
+    claims = [{"condition": name, "part": "value", "relation": "at_most", "limit": 5.0} for name in ("spiral", "levy")]
+    path = registered(tmp_path, metric=metric, estimator="median", thresholds=claims, failure_policy="best_effort")
+    victim = Victim(0.0, 0.0, False)
+    known: dict[str, Any] = {"victims": (victim,), "detections": 0, "coverage": 0.5}
+    episodes = [dataclasses.replace(e, **known, **{metric: value(e)}) for e in both(base)]
+    document = build_results(table(*episodes), path, RESAMPLES)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    spiral, levy = document["result"]["registration"]["verdicts"]
+    assert (spiral["holds"], spiral["value"], levy["holds"], levy["value"]) == (False, None, True, 3.0)
+    assert not any("left out" in text for text in spiral["notes"])
+    assert spiral["beyond"] == {"value": "inf", "high": "inf"} | ({"low": "inf"} if spiral["low"] is None else {})
+    lines = [line for line in results_markdown(document).splitlines() if line.startswith("- FAILS: spiral")]
+    assert "beyond every number (half or more missed)" in lines[0] and "undefined" not in lines[0]
+
+
+def test_without_radio_nothing_was_missed(base: EpisodeMetrics, tmp_path: Path) -> None:
+    path = registered(tmp_path, metric="localization_error_m", estimator="median")
+    deaf = [dataclasses.replace(e, detections=None, false_alarms=None, localization_error_m=None) for e in both(base)]
+    found = build_results(table(*deaf), path, RESAMPLES)["result"]["registration"]
+    assert all("40 of 40 cells have no value" in v["refused"] for v in found["verdicts"])
+
+
+def test_a_verdict_is_printed_in_its_estimators_unit_with_its_notes(base: EpisodeMetrics, tmp_path: Path) -> None:
+    claim = {"condition": "spiral", "against": "levy", "part": "low", "relation": "at_least", "limit": 0.5}
+    chosen = {"metric": "episode_return", "estimator": "probability_of_improvement", "thresholds": [claim]}
+    document = build_results(table(*both(base)), registered(tmp_path, **chosen), RESAMPLES)
+    (verdict,) = document["result"]["registration"]["verdicts"]
+    told = "spiral against levy: low at least 0.5 (0.0 % [0.0, 0.0], seeds bootstrap, percentile"
+    assert f"- FAILS: {told}" in results_markdown(document)
+    assert "the interval has no width because nothing varied" in verdict["notes"][0]
+    for shown in (results_markdown(document), str(registration(document["result"]))):
+        assert verdict["notes"][0] in shown
+
+
+def test_the_page_tells_all_of_a_registration(base: EpisodeMetrics, tmp_path: Path) -> None:
+    document = build_results(table(*both(base)), registered(tmp_path), RESAMPLES)
+    page = str(registration(document["result"]))
+    first = document["result"]["registration"]["verdicts"][0]
+    for words in (
+        "Spirals cover more than flights of Levy.",
+        "Metric coverage_240s, estimator iqm, purpose leaderboard, policy strict",
+        f"low at least 0.1: holds ({100 * first['value']:.1f} % [{100 * first['low']:.1f}, {100 * first['high']:.1f}]",
+        "95 % interval, 10000 resamples, bootstrap seed 0",
+    ):
+        assert words in page, words
+    unknown = build_results(table(*both(base)), registered(tmp_path, metric="speed"), RESAMPLES)["result"]
+    assert "Nothing was decided: metric 'speed' is no column" in str(registration(unknown))
+    none = build_results(table(*both(base)), registered(tmp_path, thresholds=[]), RESAMPLES)["result"]
+    assert "No claim was registered." in str(registration(none))
+
+
 def test_one_claim_that_cannot_be_decided_leaves_the_others(base: EpisodeMetrics, tmp_path: Path) -> None:
     document = build_results(table(*crossed(base, 10, pattern="spiral")), registered(tmp_path), RESAMPLES)
     jsonschema.Draft202012Validator(results_schema()).validate(document)
