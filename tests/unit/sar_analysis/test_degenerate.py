@@ -125,8 +125,7 @@ def test_a_seed_that_lacks_an_episode_costs_the_episode_not_the_truth(tmp_path: 
     text = page(tmp_path)
     assert "missing: c01 was not flown by every seed: seed 2 episode 1" in text
     assert (
-        "1 of 2 episodes left out: not valid for every seed"
-        in lines_of(text, "IQM (new seeds, these episodes)").lower()
+        "1 of 2 episodes left out: no value for every seed" in lines_of(text, "IQM (new seeds, these episodes)").lower()
     )
 
 
