@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 import json
 import math
 import re
@@ -300,3 +301,48 @@ def test_nonsense_is_refused(base: EpisodeMetrics) -> None:
         build_results(table(base), resamples=5)
     with pytest.raises(InputError, match="seed = -1"):
         build_results(table(base), seed=-1)
+
+
+def learned(base: EpisodeMetrics, name: str, path: str, seeds: int = 3) -> list[EpisodeMetrics]:
+    """Each seed is a training run of its own, so weights and their hash differ; {seed} in the path is its number."""
+    return [
+        flown(
+            base,
+            seed,
+            episode,
+            pattern="policy",
+            coverage_240s=0.1 * len(name) + 0.01 * seed,
+            configuration={
+                **base.configuration,
+                "pattern": "policy",
+                "policy": path.format(seed=seed),
+                "policy_sha256": hashlib.sha256(path.format(seed=seed).encode()).hexdigest(),
+            },
+        )
+        for seed in range(seeds)
+        for episode in range(2)
+    ]
+
+
+def test_training_runs_of_a_policy_are_seeds_of_one_condition(base: EpisodeMetrics) -> None:
+    runs = learned(base, "mappo", "/somewhere/policies/mappo/seed{seed}.npz", 10)
+    others = learned(base, "ippo", "policies/ippo/{seed:02d}.npz", 10)
+    result = result_of(*runs, *others, *crossed(base, 10, 2, pattern="spiral"))
+    assert [c["condition"].get("policy") for c in result["conditions"]] == ["mappo", "ippo", None]
+    assert [c["seeds"] for c in result["conditions"]] == [list(range(10))] * 3
+    assert [c["label"].split(" · ")[2] for c in result["conditions"]] == ["policy mappo", "policy ippo", "spiral"]
+    pairs = [(row["first"], row["second"]) for row in result["comparisons"] if row["metric"] == "coverage_240s"]
+    assert pairs == [("c01", "c02"), ("c01", "c03"), ("c02", "c03")]
+    assert result["card"]["hyperparameters"]["varied"]["policy"] == ["ippo", "mappo", None]
+    assert result["card"]["compute"]["training"].startswith("policies ippo, mappo;")
+    assert ".npz" not in json.dumps(result) and "somewhere" not in json.dumps(result)
+
+
+def test_a_policy_in_a_file_of_its_own_is_called_after_the_file(base: EpisodeMetrics) -> None:
+    (found,) = result_of(*learned(base, "best", "runs/best.npz"))["conditions"]
+    assert found["condition"]["policy"] == "best"
+    clash = result_of(*learned(base, "a", "one/best.npz"), *learned(base, "b", "two/best.npz"))
+    names = [c["condition"]["policy"] for c in clash["conditions"]]
+    assert len(set(names)) == 2 and all(re.fullmatch("best [0-9a-f]{12}", name) for name in names)
+    foreign = result_of(*learned(base, "mappo", "mappo/seed7.npz"))["conditions"]
+    assert [c["condition"]["policy"] for c in foreign] == ["seed7"], "not the run of any of these seeds"
