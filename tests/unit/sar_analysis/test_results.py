@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.results import build_results, results_schema
 from sar_analysis.table import Problem, Table
 from sar_core.errors import ContractError, InputError, MissingDataError
+from tests.unit.sar_analysis import recount
 from tests.unit.sar_analysis.bagmaker import Made, straight
 
 RESAMPLES = 400
@@ -169,10 +171,10 @@ def test_any_setting_that_differs_makes_another_condition(base: EpisodeMetrics) 
 
 def test_patterns_are_compared_in_pairs_with_holm(base: EpisodeMetrics) -> None:
     names = ("spiral", "levy_flight", "pheromone")
-    result = result_of(*(e for name in names for e in crossed(base, 4, pattern=name)))
+    result = result_of(*(e for name in names for e in crossed(base, 10, pattern=name)))
     rows = [row for row in result["comparisons"] if row["metric"] == "coverage_240s"]
     assert [(row["first"], row["second"]) for row in rows] == [("c01", "c02"), ("c01", "c03"), ("c02", "c03")]
-    assert all(row["p"] == pytest.approx(2 / 2**4) and row["p_holm"] >= row["p"] for row in rows)
+    assert all(row["p"] == pytest.approx(2 / 2**10) and row["p_holm"] >= row["p"] for row in rows)
     assert rows[0]["difference"] == pytest.approx(0.05 * (len("spiral") - len("levy_flight")) / 10)
     assert rows[0]["detectable"] is None
     assert "same amount" in rows[0]["note"]
@@ -346,3 +348,28 @@ def test_a_policy_in_a_file_of_its_own_is_called_after_the_file(base: EpisodeMet
     assert len(set(names)) == 2 and all(re.fullmatch("best [0-9a-f]{12}", name) for name in names)
     foreign = result_of(*learned(base, "mappo", "mappo/seed7.npz"))["conditions"]
     assert [c["condition"]["policy"] for c in foreign] == ["seed7"], "not the run of any of these seeds"
+
+
+def uneven(base: EpisodeMetrics, seeds: int, **more: Any) -> list[EpisodeMetrics]:
+    """Coverages whose seeds' means and IQMs differ in size and in sign."""
+    rng = np.random.default_rng(len(str(more)))
+    return [dataclasses.replace(e, coverage_240s=float(rng.exponential())) for e in crossed(base, seeds, **more)]
+
+
+def test_p_and_detectable_are_about_the_iqms_that_the_row_shows(base: EpisodeMetrics) -> None:
+    sides = [uneven(base, 8, pattern=name) for name in ("spiral", "levy_flight")]
+    row = next(r for r in result_of(*sides[0], *sides[1])["comparisons"] if r["metric"] == "coverage_240s")
+    scores = [[sorted(e.coverage_240s or 0.0 for e in side if e.seed == s)[1:3] for s in range(8)] for side in sides]
+    gaps = [sum(a) / 2 - sum(b) / 2 for a, b in zip(*scores, strict=True)]
+    flips = [abs(sum(s * g for s, g in zip(signs, gaps, strict=True))) for signs in product((1, -1), repeat=8)]
+    assert row["p"] == pytest.approx(sum(f >= abs(sum(gaps)) - 1e-12 for f in flips) / 2**8)
+    assert row["detectable"] == pytest.approx(recount.detectable(gaps), rel=1e-6)
+    assert row["test"] == "exact sign-flip test over seeds"
+
+
+def test_too_few_seeds_to_reject_have_no_detectable_difference(base: EpisodeMetrics) -> None:
+    for seeds, enough in ((3, False), (6, False), (7, True)):
+        sides = [e for name in ("spiral", "levy_flight") for e in uneven(base, seeds, pattern=name)]
+        row = next(r for r in result_of(*sides)["comparisons"] if r["metric"] == "coverage_240s")
+        said = f"{seeds} seeds cannot reject whatever the difference"
+        assert (row["detectable"] is None, row["note"] == said) == (not enough, not enough), seeds
