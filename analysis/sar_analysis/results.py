@@ -114,9 +114,10 @@ def conditional(seeds: int) -> str:
 
 
 def headlines(episodes: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
-    """All missions with victims together, and all without: what a reader in a hurry sees first."""
+    """Each tier's missions with victims together, and those without: what a reader in a hurry sees first."""
     return [
-        {**dict(s.condition), **counts(s), "estimates": estimates(s)} for s in summarise(episodes, ("victim_absent",))
+        {**dict(s.condition), **counts(s), "estimates": estimates(s)}
+        for s in summarise(episodes, ("tier", "victim_absent"))
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sar_analysis import strata, wording
 from sar_analysis.oraclegap import gap_table
 from sar_analysis.texttable import TextTable, by_metric, head_of, make
-from sar_analysis.wording import NAMES, estimate, numbers, score
+from sar_analysis.wording import NAMES, estimate, independence, numbers, score
 
 
 def text_tables(result: Mapping[str, Any]) -> list[TextTable]:
@@ -55,7 +55,10 @@ def headline(result: Mapping[str, Any]) -> TextTable:
             why |= dict.fromkeys((names[0], *names[3:]), "flown without radio")
         who = "absent" if item["victim_absent"] else "present"
         rows.append(
-            (who, str(item["missions"]), str(item["invalid"]), *(estimate(figures.get(n), why[n]) for n in names))
+            (
+                *(item["tier"], who, str(item["missions"]), str(item["invalid"])),
+                *(estimate(figures.get(n), why[n]) for n in names),
+            )
         )
     columns = (
         "missions with a false alarm",
@@ -66,10 +69,13 @@ def headline(result: Mapping[str, Any]) -> TextTable:
         "CEP95",
     )
     caption = (
-        "All conditions together. In brackets two-sided 95 % intervals: Clopper-Pearson for shares, order statistics "
-        "for CEP (open: too few values for that end); coverage is a mean, its interval is below."
+        f"All conditions of a tier together. {independence(len(result['conditions']))} In brackets two-sided 95 % "
+        "intervals: Clopper-Pearson for shares, order statistics for CEP (open: too few values for that end); "
+        "coverage is a mean, its interval is below."
     )
-    return make(result, "headline", "In ten seconds", ("victims", "missions", "invalid", *columns), rows, caption)
+    return make(
+        result, "headline", "In ten seconds", ("tier", "victims", "missions", "invalid", *columns), rows, caption
+    )
 
 
 def conditions(result: Mapping[str, Any]) -> TextTable:

@@ -160,6 +160,7 @@ def headline(rows: Sequence[Row]) -> list[Cell]:
     present = any(r["victims"] for r in rows)
     return [
         [],
+        [],
         [len(rows)],
         [0],
         shares(rows, lambda r: r["false_alarms"] > 0),

@@ -21,6 +21,7 @@ from sar_analysis import prereg
 from sar_analysis.findings import Victim
 from sar_analysis.markdown import results_markdown
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.page import render
 from sar_analysis.results import build_results, results_schema
 from sar_analysis.table import Problem, Table
 from sar_core.errors import ContractError, InputError, MissingDataError
@@ -373,3 +374,17 @@ def test_too_few_seeds_to_reject_have_no_detectable_difference(base: EpisodeMetr
         row = next(r for r in result_of(*sides)["comparisons"] if r["metric"] == "coverage_240s")
         said = f"{seeds} seeds cannot reject whatever the difference"
         assert (row["detectable"] is None, row["note"] == said) == (not enough, not enough), seeds
+
+
+def test_headlines_keep_tiers_apart_and_say_what_they_take_for_granted(base: EpisodeMetrics) -> None:
+    episodes = [*crossed(base, 2), *crossed(base, 2, tier="sih"), *crossed(base, 2, tier="sih", sigma=0.3)]
+    document = build_results(table(*episodes), resamples=RESAMPLES)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    rows = document["result"]["headlines"]
+    assert [(row["tier"], row["missions"]) for row in rows] == [("embedded", 8), ("sih", 16)]
+    page = results_markdown(document)
+    assert "| embedded | present | 8 |" in page and "| sih | present | 16 |" in page
+    assert "Missions taken as independent; 3 conditions share layouts and seeds." in page
+    html = render(document, [None] * len(episodes))
+    assert "Missions taken as independent; 3 conditions share layouts and seeds." in html
+    assert "sih, victims present" in html
