@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,11 @@ def compare_all(groups: Sequence[Group], options: Options) -> list[dict[str, Any
 def _compare(metric: str, first: Group, second: Group, options: Options) -> dict[str, Any]:
     head: dict[str, Any] = {"metric": metric, "first": first.id, "second": second.id}
     try:
-        one, two = on_common_episodes([crossed(metric, g.episodes) for g in (first, second)])
-        common = [seed for seed in one.seeds if seed in two.seeds]
+        common = sorted(_seeds(first) & _seeds(second))
         if not common:
             raise InputError(f"{metric}: {first.id} and {second.id} have no seed in common")
-        one, two = _on_seeds(one, common), _on_seeds(two, common)
+        one, two = on_common_episodes([_on_seeds(metric, g, common) for g in (first, second)])
+        one, two = (replace(t, notes=_named(g, t.notes)) for g, t in ((first, one), (second, two)))
         gap = paired(one, two, design="seeds", reading="t", confidence=options.confidence)
         better = paired_improvement(one, two, design="seeds", reading="t", confidence=options.confidence)
     except SarError as error:
@@ -61,21 +62,20 @@ def _compare(metric: str, first: Group, second: Group, options: Options) -> dict
     }
 
 
-def _on_seeds(scores: Scores, seeds: Sequence[int]) -> Scores:
-    if len(seeds) == len(scores.seeds):
-        return scores
-    rows = [scores.seeds.index(seed) for seed in seeds]
-    lost = [seed for seed in scores.seeds if seed not in seeds]
-    note = f"seed {listed(lost)} left out: not flown on both sides"
-    return Scores(
-        scores.metric,
-        scores.values[rows],
-        tuple(seeds),
-        scores.episodes,
-        scores.levels,
-        scores.layouts,
-        (*scores.notes, note),
-    )
+def _seeds(g: Group) -> set[int]:
+    return {e.seed for e in g.episodes}
+
+
+def _on_seeds(metric: str, g: Group, seeds: Sequence[int]) -> Scores:
+    """The table of these seeds alone: one flown on one side only must not cost the others an episode."""
+    table = crossed(metric, [e for e in g.episodes if e.seed in seeds])
+    lost = sorted(_seeds(g) - set(seeds))
+    note = (f"seed {listed(lost)} left out: not flown on both sides",) if lost else ()
+    return replace(table, notes=(*table.notes, *note))
+
+
+def _named(g: Group, notes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{g.id}: {text}" for text in notes)
 
 
 def _evidence(one: Scores, two: Scores, seed: int, certain: bool) -> dict[str, Any]:

@@ -259,7 +259,7 @@ def comparisons(result: Plain) -> Html:
             continue
         p = r.get("p_holm")
         told = [number(r["metric"], r["difference"]), interval(r["metric"], r), UNDEFINED if p is None else f"{p:.3g}"]
-        cells.append([*head, *told, number(r["metric"], r.get("detectable")), r.get("note") or ""])
+        cells.append([*head, *told, number(r["metric"], r.get("detectable")), wording.remarks(r)])
     head = ["pair", "metric", "difference", "95 % interval", "p (Holm)", "detectable", "note"]
     return section(
         "comparisons",

@@ -25,9 +25,11 @@ from sar_analysis.optimality import Reference
 from sar_analysis.oraclegap import held_to
 from sar_analysis.registered import held_against
 from sar_analysis.resampling import LEAST
+from sar_analysis.scores import listed
 from sar_analysis.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
 from sar_analysis.summary import NOISE, share, summarise
 from sar_analysis.table import Table
+from sar_analysis.wording import numbers
 from sar_core.errors import ContractError, InputError, MissingDataError
 
 SCHEMA_VERSION = 1
@@ -199,13 +201,21 @@ def _warnings(table: Table) -> list[str]:
     said = table.warnings()
     if table.root is not None:
         said = [text.replace(f"{table.root}/", "").replace(str(table.root), table.root.name) for text in said]
-    for g in group(table.episodes):
+    groups = group(table.episodes)
+    for g in groups:
         seeds = sorted({e.seed for e in g.episodes})
         episodes = sorted({e.episode for e in g.episodes})
         flown = {(e.seed, e.episode) for e in g.episodes}
         if holes := [f"seed {s} episode {k}" for s in seeds for k in episodes if (s, k) not in flown]:
             more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
             said.append(f"missing: {g.id} was not flown by every seed: {', '.join(holes[:3])}{more}")
+    flown_by: dict[tuple[int, ...], list[str]] = {}
+    for g in groups:
+        flown_by.setdefault(tuple(sorted({e.seed for e in g.episodes})), []).append(g.id)
+    if len(flown_by) > 1:
+        told = [f"{listed(ids)} by {numbers(own)}" for own, ids in flown_by.items()]
+        more = f"; and {len(told) - 3} more sets of seeds" if len(told) > 3 else ""
+        said.append(f"conditions were flown with different seeds: {'; '.join(told[:3])}{more}")
     return said
 
 

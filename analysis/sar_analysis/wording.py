@@ -100,6 +100,11 @@ def numbers(items: Sequence[int], most: int = 12) -> str:
     return head if len(items) <= most else f"{head} and {len(items) - most} more"
 
 
+def remarks(row: Mapping[str, Any]) -> str:
+    """What a comparison's reader must know: the test's note, what was left out, what the interval's notes say."""
+    return "; ".join(dict.fromkeys(filter(None, (row.get("note"), *(row.get("notes") or ()))))) or NONE
+
+
 def independence(conditions: int) -> str:
     """What pooling missions takes for granted, said under every table that does."""
     if conditions == 1:

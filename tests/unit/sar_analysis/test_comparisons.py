@@ -45,8 +45,10 @@ def test_sign_flips_are_scipys_exact_permutation_test(d: list[float]) -> None:
 def test_above_twenty_seeds_flips_are_drawn() -> None:
     rng = np.random.default_rng(3)
     d = rng.normal(0.3, 1.0, 24)
-    exact = scipy.stats.norm.sf(abs(d.sum()) / np.sqrt((d**2).sum())) * 2
-    assert comparisons.sign_flip_p(d) == pytest.approx(exact, abs=0.02)
+    signs = np.array(list(itertools.product((1.0, -1.0), repeat=12)))
+    one, two = signs @ d[:12], np.sort(signs @ d[12:])
+    below = np.searchsorted(two, -abs(d.sum()) - one + 1e-9, side="right").mean() / len(two)
+    assert comparisons.sign_flip_p(d) == pytest.approx(2 * below, abs=0.006), "both halves of all 2^24 flips"
     assert comparisons.sign_flip_p(d, 1) == comparisons.sign_flip_p(d, 1) != comparisons.sign_flip_p(d, 2)
     assert comparisons.sign_flip_p([1.0] * 40) == comparisons.least_p(40) == 1 / (1 + comparisons.FLIPS)
     assert comparisons.sign_flip_p([1.0] * 5) == comparisons.least_p(5) == 2 / 2**5

@@ -388,3 +388,33 @@ def test_headlines_keep_tiers_apart_and_say_what_they_take_for_granted(base: Epi
     html = render(document, [None] * len(episodes))
     assert "Missions taken as independent; 3 conditions share layouts and seeds." in html
     assert "sih, victims present" in html
+
+
+def test_a_stray_seed_costs_a_comparison_nothing_and_what_is_left_out_is_said(base: EpisodeMetrics) -> None:
+    stray = flown(base, 9, 0, pattern="spiral")
+    sides = [crossed(base, 3, pattern=name) for name in ("spiral", "levy_flight")]
+    sides[1][0] = dataclasses.replace(sides[1][0], valid=False, invalid_reason="interrupted")
+    document = build_results(table(stray, *sides[0], *sides[1]), resamples=RESAMPLES)
+    row = document["result"]["comparisons"][0]
+    assert (row["seeds"], row["n"]) == (3, 9), "three seeds on the three episodes that both sides have"
+    pages = (results_markdown(document), render(document, [None] * 25))
+    for said in ("c01: seed 9 left out: not flown on both sides", "c01: 1 of 4 episodes left out: not in every"):
+        assert all(said in page for page in pages), said
+    assert all("c02: 1 of 4 episodes left out" in page for page in pages)
+    assert (
+        "conditions were flown with different seeds: c01 by 0, 1, 2, 9; c02 by 0 to 2" in document["result"]["warnings"]
+    )
+    same = result_of(*crossed(base, 3, pattern="spiral"), *crossed(base, 3, pattern="levy_flight"))
+    assert same["warnings"] == []
+
+
+def test_notes_under_a_table_name_their_conditions_and_say_when_there_are_more(base: EpisodeMetrics) -> None:
+    broken = [
+        dataclasses.replace(e, valid=e.seed > 0 or e.episode > k, invalid_reason="x")
+        for k in range(14)
+        for e in crossed(base, 2, 20, sigma=0.01 * k)
+    ]
+    page = results_markdown(build_results(table(*broken), resamples=RESAMPLES))
+    caption = next(line for line in page.splitlines() if "IQM of the seeds x episodes" in line)
+    assert "c01: 1 of 20 episodes left out" in caption and "c12: 12 of 20 episodes left out" in caption
+    assert "more notes are in results.json" in caption
