@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -22,19 +23,27 @@ def envelope(result: Plain) -> Html:
     if not rows:
         return section("noise", title, note("No mission was flown with radio, so there are no noise levels."))
     told = f"Amplitude noise {SIGMA} grows downwards, phase noise to the right ({KAPPA} falls). Small: 95 % interval."
-    return section("noise", title, note(told), *(_heats(name, group) for name, group in _levels(rows)))
+    return section("noise", title, note(told), *(_heats(name, group) for name, group in _levels(result, rows)))
 
 
-def _levels(rows: Sequence[Plain]) -> list[tuple[str, list[Plain]]]:
-    """Rows that differ in noise alone, by name; a level flown twice under other settings begins another group."""
-    groups: dict[tuple[str, int], list[Plain]] = {}
-    for row in rows:
-        said = (row.get("world", ""), row.get("pattern", ""), presence(row.get("victim_absent")))
-        name, turn = " · ".join(said).replace("_", " "), 0
-        while any((r["sigma"], r["kappa"]) == (row["sigma"], row["kappa"]) for r in groups.get((name, turn), [])):
-            turn += 1
-        groups.setdefault((name, turn), []).append(row)
-    return [(f"{name} ({', '.join(r.get('condition', '') for r in g)})", g) for (name, _), g in groups.items()]
+def _levels(result: Plain, rows: Sequence[Plain]) -> list[tuple[str, list[Plain]]]:
+    """Rows that differ in noise alone, with the name of what they share; a row of no known condition stands alone."""
+    known = {c["id"]: _without_noise(c["condition"]) for c in result.get("conditions") or []}
+    labels = {_without_noise(c["condition"]): c["label"] for c in result.get("pooled") or []}
+    groups: dict[str, list[Plain]] = {}
+    for place, row in enumerate(rows):
+        groups.setdefault(known.get(row.get("condition"), str(place)), []).append(row)
+    return [
+        (f"{labels.get(key) or _where(g[0])} ({', '.join(r['condition'] for r in g)})", g) for key, g in groups.items()
+    ]
+
+
+def _without_noise(condition: Plain) -> str:
+    return json.dumps({k: v for k, v in condition.items() if k not in ("sigma", "kappa")}, sort_keys=True)
+
+
+def _where(row: Plain) -> str:
+    return f"{row['world']} · {row['pattern']} · {presence(row.get('victim_absent'))}".replace("_", " ")
 
 
 def _heats(title: str, rows: Sequence[Plain]) -> Html:
@@ -62,7 +71,7 @@ def _shade(metric: str, row: Plain | None) -> object:
     if row is None or found is None:
         return "not flown" if row is None else "none"
     part = found["value"] if is_share(metric) else METRES.part(found["value"])
-    text = [number(metric, found["value"]), tag("small", f"{interval(metric, found)}, n {row['missions']}")]
+    text = [number(metric, found["value"]), tag("small", f"{interval(metric, found)}, n {found['n']}")]
     return tag("span", *text, class_="shade", style=f"--share:{100 * part:.0f}%")
 
 

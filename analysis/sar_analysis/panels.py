@@ -126,7 +126,7 @@ def summary(result: Plain) -> Html:
             absent = bool(group.get("victim_absent"))
             if absent and metric in OF_VICTIMS:
                 continue
-            name = [name_of(metric), tag("small", presence(absent))]
+            name = [name_of(metric), tag("small", _side(group))]
             found = _by_metric(group["estimates"]).get(metric)
             if found is None:
                 rows.append([name, "not computed", "no interval", None])
@@ -135,14 +135,19 @@ def summary(result: Plain) -> Html:
             axis = WHOLE if is_share(metric) else METRES
             bar = None if ends == (None, None) else interval_bar(found["value"], *ends, axis)
             rows.append([name, number(metric, found["value"]), interval(metric, found), bar])
-    said = [f"{presence(g.get('victim_absent')).capitalize()}: {basis(g)}." for g in groups]
+    said = [f"{_side(g).capitalize()}: {basis(g)}." for g in groups]
+    said.append(wording.independence(len(result.get("conditions") or [])))
     scale = "Bars run from 0 to 100 % and from 0 to 20 m. Shares: Clopper-Pearson; CEP: order statistics; all 95 %."
     return section(
         "summary",
         "In ten seconds",
-        table(["", "value", "95 % interval", ""], rows, "All conditions together", class_="summary"),
+        table(["", "value", "95 % interval", ""], rows, "All conditions of a tier together", class_="summary"),
         note(" ".join([*said, scale, str(result.get("conditional") or "")])),
     )
+
+
+def _side(group: Plain) -> str:
+    return f"{group.get('tier', 'tier unknown')}, {presence(group.get('victim_absent'))}"
 
 
 def conditions(result: Plain) -> Html:
@@ -254,7 +259,7 @@ def comparisons(result: Plain) -> Html:
             continue
         p = r.get("p_holm")
         told = [number(r["metric"], r["difference"]), interval(r["metric"], r), UNDEFINED if p is None else f"{p:.3g}"]
-        cells.append([*head, *told, number(r["metric"], r.get("detectable")), r.get("note") or ""])
+        cells.append([*head, *told, number(r["metric"], r.get("detectable")), wording.remarks(r)])
     head = ["pair", "metric", "difference", "95 % interval", "p (Holm)", "detectable", "note"]
     return section(
         "comparisons",

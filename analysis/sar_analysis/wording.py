@@ -122,6 +122,18 @@ def numbers(items: Sequence[int], most: int = 12) -> str:
     return head if len(items) <= most else f"{head} and {len(items) - most} more"
 
 
+def remarks(row: Mapping[str, Any]) -> str:
+    """What a comparison's reader must know: the test's note, what was left out, what the interval's notes say."""
+    return "; ".join(dict.fromkeys(filter(None, (row.get("note"), *(row.get("notes") or ()))))) or NONE
+
+
+def independence(conditions: int) -> str:
+    """What pooling missions takes for granted, said under every table that does."""
+    if conditions == 1:
+        return "Missions taken as independent; those of a seed or of a layout may go alike."
+    return f"Missions taken as independent; {conditions} conditions share layouts and seeds."
+
+
 def setting(value: Any) -> str:
     """A configured value in one piece; hashes are cut to what tells them apart."""
     if isinstance(value, Mapping):

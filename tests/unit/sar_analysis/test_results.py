@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 import json
 import math
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,12 @@ from sar_analysis import prereg
 from sar_analysis.findings import Victim
 from sar_analysis.markdown import results_markdown
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.page import render
 from sar_analysis.panels import registration
 from sar_analysis.results import build_results, results_schema
 from sar_analysis.table import Problem, Table
 from sar_core.errors import ContractError, InputError, MissingDataError
+from tests.unit.sar_analysis import recount
 from tests.unit.sar_analysis.bagmaker import Made, straight
 
 RESAMPLES = 400
@@ -169,10 +173,10 @@ def test_any_setting_that_differs_makes_another_condition(base: EpisodeMetrics) 
 
 def test_patterns_are_compared_in_pairs_with_holm(base: EpisodeMetrics) -> None:
     names = ("spiral", "levy_flight", "pheromone")
-    result = result_of(*(e for name in names for e in crossed(base, 4, pattern=name)))
+    result = result_of(*(e for name in names for e in crossed(base, 10, pattern=name)))
     rows = [row for row in result["comparisons"] if row["metric"] == "coverage_240s"]
     assert [(row["first"], row["second"]) for row in rows] == [("c01", "c02"), ("c01", "c03"), ("c02", "c03")]
-    assert all(row["p"] == pytest.approx(2 / 2**4) and row["p_holm"] >= row["p"] for row in rows)
+    assert all(row["p"] == pytest.approx(2 / 2**10) and row["p_holm"] >= row["p"] for row in rows)
     assert rows[0]["difference"] == pytest.approx(0.05 * (len("spiral") - len("levy_flight")) / 10)
     assert rows[0]["detectable"] is None
     assert "same amount" in rows[0]["note"]
@@ -436,3 +440,117 @@ def test_nonsense_is_refused(base: EpisodeMetrics) -> None:
         build_results(table(base), resamples=5)
     with pytest.raises(InputError, match="seed = -1"):
         build_results(table(base), seed=-1)
+
+
+def learned(base: EpisodeMetrics, name: str, path: str, seeds: int = 3) -> list[EpisodeMetrics]:
+    """Each seed is a training run of its own, so weights and their hash differ; {seed} in the path is its number."""
+    return [
+        flown(
+            base,
+            seed,
+            episode,
+            pattern="policy",
+            coverage_240s=0.1 * len(name) + 0.01 * seed,
+            configuration={
+                **base.configuration,
+                "pattern": "policy",
+                "policy": path.format(seed=seed),
+                "policy_sha256": hashlib.sha256(path.format(seed=seed).encode()).hexdigest(),
+            },
+        )
+        for seed in range(seeds)
+        for episode in range(2)
+    ]
+
+
+def test_training_runs_of_a_policy_are_seeds_of_one_condition(base: EpisodeMetrics) -> None:
+    runs = learned(base, "mappo", "/somewhere/policies/mappo/seed{seed}.npz", 10)
+    others = learned(base, "ippo", "policies/ippo/{seed:02d}.npz", 10)
+    result = result_of(*runs, *others, *crossed(base, 10, 2, pattern="spiral"))
+    assert [c["condition"].get("policy") for c in result["conditions"]] == ["mappo", "ippo", None]
+    assert [c["seeds"] for c in result["conditions"]] == [list(range(10))] * 3
+    assert [c["label"].split(" · ")[2] for c in result["conditions"]] == ["policy mappo", "policy ippo", "spiral"]
+    pairs = [(row["first"], row["second"]) for row in result["comparisons"] if row["metric"] == "coverage_240s"]
+    assert pairs == [("c01", "c02"), ("c01", "c03"), ("c02", "c03")]
+    assert result["card"]["hyperparameters"]["varied"]["policy"] == ["ippo", "mappo", None]
+    assert result["card"]["compute"]["training"].startswith("policies ippo, mappo;")
+    assert ".npz" not in json.dumps(result) and "somewhere" not in json.dumps(result)
+
+
+def test_a_policy_in_a_file_of_its_own_is_called_after_the_file(base: EpisodeMetrics) -> None:
+    (found,) = result_of(*learned(base, "best", "runs/best.npz"))["conditions"]
+    assert found["condition"]["policy"] == "best"
+    clash = result_of(*learned(base, "a", "one/best.npz"), *learned(base, "b", "two/best.npz"))
+    names = [c["condition"]["policy"] for c in clash["conditions"]]
+    assert len(set(names)) == 2 and all(re.fullmatch("best [0-9a-f]{12}", name) for name in names)
+    foreign = result_of(*learned(base, "mappo", "mappo/seed7.npz"))["conditions"]
+    assert [c["condition"]["policy"] for c in foreign] == ["seed7"], "not the run of any of these seeds"
+
+
+def uneven(base: EpisodeMetrics, seeds: int, **more: Any) -> list[EpisodeMetrics]:
+    """Coverages whose seeds' means and IQMs differ in size and in sign."""
+    rng = np.random.default_rng(len(str(more)))
+    return [dataclasses.replace(e, coverage_240s=float(rng.exponential())) for e in crossed(base, seeds, **more)]
+
+
+def test_p_and_detectable_are_about_the_iqms_that_the_row_shows(base: EpisodeMetrics) -> None:
+    sides = [uneven(base, 8, pattern=name) for name in ("spiral", "levy_flight")]
+    row = next(r for r in result_of(*sides[0], *sides[1])["comparisons"] if r["metric"] == "coverage_240s")
+    scores = [[sorted(e.coverage_240s or 0.0 for e in side if e.seed == s)[1:3] for s in range(8)] for side in sides]
+    gaps = [sum(a) / 2 - sum(b) / 2 for a, b in zip(*scores, strict=True)]
+    flips = [abs(sum(s * g for s, g in zip(signs, gaps, strict=True))) for signs in product((1, -1), repeat=8)]
+    assert row["p"] == pytest.approx(sum(f >= abs(sum(gaps)) - 1e-12 for f in flips) / 2**8)
+    assert row["detectable"] == pytest.approx(recount.detectable(gaps), rel=1e-6)
+    assert row["test"] == "exact sign-flip test over seeds"
+
+
+def test_too_few_seeds_to_reject_have_no_detectable_difference(base: EpisodeMetrics) -> None:
+    for seeds, enough in ((3, False), (6, False), (7, True)):
+        sides = [e for name in ("spiral", "levy_flight") for e in uneven(base, seeds, pattern=name)]
+        row = next(r for r in result_of(*sides)["comparisons"] if r["metric"] == "coverage_240s")
+        said = f"{seeds} seeds cannot reject whatever the difference"
+        assert (row["detectable"] is None, row["note"] == said) == (not enough, not enough), seeds
+
+
+def test_headlines_keep_tiers_apart_and_say_what_they_take_for_granted(base: EpisodeMetrics) -> None:
+    episodes = [*crossed(base, 2), *crossed(base, 2, tier="sih"), *crossed(base, 2, tier="sih", sigma=0.3)]
+    document = build_results(table(*episodes), resamples=RESAMPLES)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    rows = document["result"]["headlines"]
+    assert [(row["tier"], row["missions"]) for row in rows] == [("embedded", 8), ("sih", 16)]
+    page = results_markdown(document)
+    assert "| embedded | present | 8 |" in page and "| sih | present | 16 |" in page
+    assert "Missions taken as independent; 3 conditions share layouts and seeds." in page
+    html = render(document, [None] * len(episodes))
+    assert "Missions taken as independent; 3 conditions share layouts and seeds." in html
+    assert "sih, victims present" in html
+
+
+def test_a_stray_seed_costs_a_comparison_nothing_and_what_is_left_out_is_said(base: EpisodeMetrics) -> None:
+    stray = flown(base, 9, 0, pattern="spiral")
+    sides = [crossed(base, 3, pattern=name) for name in ("spiral", "levy_flight")]
+    sides[1][0] = dataclasses.replace(sides[1][0], valid=False, invalid_reason="interrupted")
+    document = build_results(table(stray, *sides[0], *sides[1]), resamples=RESAMPLES)
+    row = document["result"]["comparisons"][0]
+    assert (row["seeds"], row["n"]) == (3, 9), "three seeds on the three episodes that both sides have"
+    pages = (results_markdown(document), render(document, [None] * 25))
+    for said in ("c01: seed 9 left out: not flown on both sides", "c01: 1 of 4 episodes left out: not in every"):
+        assert all(said in page for page in pages), said
+    assert all("c02: 1 of 4 episodes left out" in page for page in pages)
+    assert (
+        "conditions were flown with different seeds: c01 by 0, 1, 2, 9; c02 by 0 to 2" in document["result"]["warnings"]
+    )
+    same = result_of(*crossed(base, 3, pattern="spiral"), *crossed(base, 3, pattern="levy_flight"))
+    assert same["warnings"] == []
+
+
+def test_notes_under_a_table_name_their_conditions_and_say_when_there_are_more(base: EpisodeMetrics) -> None:
+    broken = [
+        dataclasses.replace(e, valid=e.seed > 0 or e.episode > k, invalid_reason="x")
+        for k in range(14)
+        for e in crossed(base, 2, 20, sigma=0.01 * k)
+    ]
+    page = results_markdown(build_results(table(*broken), resamples=RESAMPLES))
+    caption = next(line for line in page.splitlines() if "IQM of the seeds x episodes" in line)
+    assert "c01: 1 of 20 episodes left out" in caption and "c12: 12 of 20 episodes left out" in caption
+    assert "more notes are in results.json" in caption
