@@ -51,7 +51,7 @@ class Group:
         pattern = c["pattern"].replace("_", " ") if learned is None else f"{c['pattern']} {learned}"
         parts = [c["tier"], c["world"], pattern, f"{c['drones']} drones"]
         if "sigma" in c:
-            parts.append("no radio" if c["sigma"] is None else f"σ {c['sigma']:.2f} κ {_kappa(c['kappa'])}")
+            parts.append("no radio" if c["sigma"] is None else f"σ {c['sigma']:g} κ {_kappa(c['kappa'])}")
         else:
             parts.append("all noise levels")
         parts.append("victims absent" if c["victim_absent"] else "victims present")

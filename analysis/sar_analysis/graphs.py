@@ -9,7 +9,19 @@ from typing import Any
 
 from sar_analysis.charts import SHARE, Axis, Curve, curve_panel, points_panel
 from sar_analysis.markup import Html, join, tag
-from sar_analysis.panels import METRES, Plain, interval, is_share, name_of, note, number, presence, section, table
+from sar_analysis.panels import (
+    METRES,
+    Plain,
+    counted,
+    interval,
+    is_share,
+    name_of,
+    note,
+    number,
+    presence,
+    section,
+    table,
+)
 
 SIGMA, KAPPA, ENDLESS = "\u03c3", "\u03ba", "\u221e"
 TAU = Axis("\u03c4, metres", 0.0, 10.0, (0.0, 2.0, 4.0, 6.0, 8.0, 10.0))
@@ -58,7 +70,7 @@ def _heats(title: str, rows: Sequence[Plain]) -> Html:
             here = {r["kappa"]: r for r in rows if r["sigma"] == sigma}
             cells.append([f"{SIGMA} {_level(sigma):g}", *(_shade(metric, here.get(kappa)) for kappa in kappas)])
         head = ["", *(f"{KAPPA} {ENDLESS if math.isinf(_level(k)) else f'{_level(k):g}'}" for k in kappas)]
-        drawn.append(table(head, cells, name_of(metric), class_="heat"))
+        drawn.append(table(head, cells, f"{name_of(metric)}: {counted(rows)}", class_="heat"))
     return join(tag("h3", title), tag("div", *drawn, class_="cards"))
 
 
@@ -130,6 +142,7 @@ def reliability(result: Plain) -> Html:
         for b in bins
     ]
     head = ["confidence", "reports", "mean", "right", "95 % interval"]
+    missions = counted(result.get("conditions") or [])
     told = (
         f"{found.get('reports')} reports ({found.get('which', 'all')}). Brier score {found['brier']:.4f}, expected "
         f"calibration error {found['ece']:.4f}. On the dashed line a confidence is honest."
@@ -137,6 +150,6 @@ def reliability(result: Plain) -> Html:
     return section(
         "reliability",
         title,
-        tag("div", tag("figure", chart), table(head, rows, "Reports by confidence"), class_="cards"),
+        tag("div", tag("figure", chart), table(head, rows, f"Reports by confidence: {missions}"), class_="cards"),
         note(told),
     )

@@ -48,6 +48,10 @@ FIGURES = (
     *("missions_with_false_alarm", "false_alarms_per_hour", "missions_with_collision", "collisions_per_hour"),
     *("near_misses_per_mission", "victims_found", "cep50_m", "cep95_m", "coverage_240s"),
 )
+DETECTABLE = (
+    "p: sign-flip test on each seed's difference of IQMs. Detectable: what a paired t-test over seeds at 5 %, "
+    "uncorrected, finds with a power of 80 %."
+)
 WHOLE = Axis("share", 0.0, 1.0, SHARE, percent=True)
 METRES = Axis("m", 0.0, 20.0, (0.0, 5.0, 10.0, 15.0, 20.0))
 
@@ -98,6 +102,12 @@ def basis(item: Plain) -> str:
     said = f"{item.get('missions', 0)} valid missions, {item.get('invalid', 0)} INVALID"
     said += f", seeds {', '.join(map(str, seeds))}" if seeds else ", no seeds"
     return f"{said}, {item.get('episodes', 0)} layouts"
+
+
+def counted(items: Sequence[Plain]) -> str:
+    """How many missions a table rests on, and how many INVALID ones it leaves out, for its caption."""
+    missions, bad = (sum(item.get(key) or 0 for item in items) for key in ("missions", "invalid"))
+    return f"{missions} valid missions, {bad} INVALID"
 
 
 def methods(result: Plain) -> str:
@@ -194,7 +204,7 @@ def _scores(listed: Sequence[Plain], result: Plain) -> object:
     if not rows:
         return note("The document has no interquartile means.")
     head = ["condition", "metric", "value", "95 % interval", "holds for", "method"]
-    caption = "Interquartile means over crossed seeds and episodes, and censored times"
+    caption = f"Interquartile means over crossed seeds and episodes, and censored times: {counted(listed)}"
     return tag("details", tag("summary", caption), table(head, rows, caption), note(methods(result)))
 
 
@@ -232,10 +242,9 @@ def strata(result: Plain) -> Html:
         )
     bands = [b["name"] for b in listed[0]["gdop_bands"]]
     rows = [[c["id"], *(_band(b) for b in c["gdop_bands"])] for c in listed]
+    caption = f"Detections by GDOP band: {counted(listed)}"
     told = "Detections, CEP50 and CEP95 at the first confident report of a victim, by the GDOP of that report."
-    return section(
-        "gdop", "Error by geometry (GDOP)", table(["condition", *bands], rows, "Detections by GDOP band"), note(told)
-    )
+    return section("gdop", "Error by geometry (GDOP)", table(["condition", *bands], rows, caption), note(told))
 
 
 def _band(b: Plain) -> object:
@@ -255,18 +264,24 @@ def comparisons(result: Plain) -> Html:
     for r in rows:
         head = [f"{r['first']} {MINUS} {r['second']}", name_of(r["metric"])]
         if "difference" not in r:
-            cells.append([*head, r.get("refused", "not computed"), "", "", "", ""])
+            cells.append([*head, r.get("refused", "not computed"), "", "", "", "", ""])
             continue
         p = r.get("p_holm")
         told = [number(r["metric"], r["difference"]), interval(r["metric"], r), UNDEFINED if p is None else f"{p:.3g}"]
+        told.append(wording.spread("improvement", r["improvement"]) if r.get("improvement") else UNDEFINED)
         cells.append([*head, *told, number(r["metric"], r.get("detectable")), wording.remarks(r)])
-    head = ["pair", "metric", "difference", "95 % interval", "p (Holm)", "detectable", "note"]
+    head = ["pair", "metric", "difference", "95 % interval", "p (Holm)", "P(first better)", "detectable", "note"]
+    missions = counted([c for c in result.get("conditions") or [] if any(c["id"] in _pair(r) for r in rows)])
     return section(
         "comparisons",
         title,
-        table(head, cells, "Paired by seed and episode"),
-        note(f"{result.get('comparisons_note') or ''} {methods(result)}"),
+        table(head, cells, f"Paired by seed and episode: {missions}"),
+        note(f"{DETECTABLE} {result.get('comparisons_note') or ''} {methods(result)}"),
     )
+
+
+def _pair(row: Plain) -> tuple[Any, Any]:
+    return row["first"], row["second"]
 
 
 def optimality(result: Plain) -> Html:

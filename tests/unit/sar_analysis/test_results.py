@@ -554,3 +554,8 @@ def test_notes_under_a_table_name_their_conditions_and_say_when_there_are_more(b
     caption = next(line for line in page.splitlines() if "IQM of the seeds x episodes" in line)
     assert "c01: 1 of 20 episodes left out" in caption and "c12: 12 of 20 episodes left out" in caption
     assert "more notes are in results.json" in caption
+
+
+def test_noise_levels_close_together_keep_labels_apart(base: EpisodeMetrics) -> None:
+    labels = [c["label"] for c in result_of(*(flown(base, 0, 0, sigma=s) for s in (0.001, 0.004, 0.1)))["conditions"]]
+    assert [label.split(" · ")[4].split(" κ")[0] for label in labels] == ["σ 0.001", "σ 0.004", "σ 0.1"]
