@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from sar_analysis.wording import setting
+
 Result = dict[str, Any]
 Group = dict[str, Any]
 
@@ -16,7 +18,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (6, 2)), (0, (3, 1, 1, 1)))
 MARKERS = "osD^vPX*"
 PARTS = ("tier", "world", "vehicle", "pattern", "profile", "drones", "sigma", "kappa", "victim_absent")
-_CAPTION_COLUMNS = 82
+_CAPTION_COLUMNS, _EXTRA_COLUMNS = 82, 36
 _CAPTION_LINE_IN, _LEGEND_LINE_IN = 0.115, 0.135
 
 
@@ -32,13 +34,21 @@ def shown(result: Result, most: int, needs: str = "missions", pool: bool = True)
 
 
 def short_labels(groups: Sequence[Group]) -> tuple[list[str], str]:
-    """What tells the conditions apart, and what they have in common as the beginning of a caption."""
-    parts = [{key: _part(key, g["condition"]) for key in PARTS if key in g["condition"]} for g in groups]
-    keys = [key for key in PARTS if key != "tier" and any(key in part for part in parts)]
-    same = [key for key in keys if len({part.get(key) for part in parts}) == 1]
-    common = ", ".join(filter(None, (parts[0][key] for key in same)))
+    """What tells the conditions apart, and what they have in common as the beginning of a caption.
+
+    A tier that all share stands in the title already. No two labels are the same: an id follows where they would be.
+    """
+    known = dict.fromkeys((*PARTS, *(key for g in groups for key in g["condition"])))
+    parts = [{key: _part(key, g["condition"]) for key in known if key in g["condition"]} for g in groups]
+    keys = [key for key in known if any(key in part for part in parts)]
+    same = [key for key in keys if len({repr(g["condition"].get(key)) for g in groups}) == 1]
+    common = ", ".join(filter(None, (parts[0][key] for key in same if key != "tier")))
     labels = [", ".join(filter(None, (part.get(k) for k in keys if k not in same))) for part in parts]
-    return [label or g["id"] for label, g in zip(labels, groups, strict=True)], f"{common}. " if common else ""
+    told = [
+        (f"{label} ({g['id']})" if labels.count(label) > 1 else label) if label else g["id"]
+        for label, g in zip(labels, groups, strict=True)
+    ]
+    return told, f"{common}. " if common else ""
 
 
 def frame(
@@ -118,6 +128,10 @@ def _has(group: Group, needs: str) -> bool:
 
 def _part(key: str, condition: dict[str, Any]) -> str:
     value = condition[key]
+    if key == "policy":
+        return value or ""
+    if key not in PARTS:
+        return textwrap.shorten(f"{words_of(key)} {setting(value)}", _EXTRA_COLUMNS, placeholder=" …")
     if value is None:
         return "no radio" if key == "sigma" else ""
     if key == "victim_absent":

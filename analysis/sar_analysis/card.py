@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from sar_analysis.conditions import policy_names
 from sar_analysis.metrics import EpisodeMetrics
 
 _PER_EPISODE = ("seed", "episode", "name", "tier", "episode_set")
@@ -99,10 +100,12 @@ def _settings(episodes: Sequence[EpisodeMetrics]) -> tuple[dict[str, Any], dict[
     fixed: dict[str, Any] = {}
     varied: dict[str, list[Any]] = {}
     names = sorted({name for e in episodes for name in e.configuration})
+    policies = policy_names(episodes)
     for name in names:
         if name in _PER_EPISODE:
             continue
-        values = {json.dumps(_setting(e, name), sort_keys=True) for e in episodes}
+        found = policies if name == "policy" else [_setting(e, name) for e in episodes]
+        values = {json.dumps(value, sort_keys=True) for value in found}
         if len(values) == 1:
             fixed[name] = json.loads(values.pop())
         else:
@@ -118,7 +121,7 @@ def _setting(e: EpisodeMetrics, name: str) -> Any:
 
 
 def _training(episodes: Sequence[EpisodeMetrics]) -> str:
-    learned = sorted({str(e.configuration["policy"]) for e in episodes if e.configuration.get("policy")})
+    learned = sorted({name for name in policy_names(episodes) if name is not None})
     return f"policies {', '.join(learned)}; their training is not in the bags" if learned else "none: heuristics only"
 
 

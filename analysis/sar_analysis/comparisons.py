@@ -10,8 +10,12 @@ from numpy.typing import ArrayLike
 from sar_analysis.aggregate import checked
 from sar_analysis.scores import Array
 from sar_core.errors import InputError
+from sar_core.streams import stream
 
 MOST_SEEDS = 20
+"""Up to so many seeds all 2^n flips are counted."""
+FLIPS = 100_000
+"""How many are drawn above."""
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -33,19 +37,34 @@ def simultaneous_confidence(comparisons: int, confidence: float = 0.95) -> float
     return 1.0 - (1.0 - confidence) / comparisons
 
 
-def sign_flip_p(seed_differences: Sequence[float] | Array) -> float:
-    """Two-sided exact p of a mean paired difference: the share of all sign flips at least as extreme (Fisher 1935).
+def sign_flip_p(seed_differences: Sequence[float] | Array, seed: int = 0) -> float:
+    """Two-sided p of a mean paired difference: the share of sign flips at least as extreme (Fisher 1935).
 
-    One difference per seed, because seeds are what varies independently. With n seeds no p is below 2 / 2^n.
+    One difference per seed, because seeds are what varies independently. Up to MOST_SEEDS seeds all flips are counted;
+    above, FLIPS of them are drawn and the observed signs counted with them, so that p is never 0 (Phipson & Smyth
+    2010).
     """
     d = checked(seed_differences, "sign flip test").ravel()
+    observed = abs(d.sum()) * (1.0 - 1e-12)
     if d.size > MOST_SEEDS:
-        raise InputError(f"sign flip test: {d.size} seeds; allowed: up to {MOST_SEEDS} (all 2^n flips are counted)")
+        signs = 2.0 * stream("sign flips", seed).integers(0, 2, size=(FLIPS, d.size), dtype=np.int8) - 1.0
+        return float((1 + (np.abs(signs @ d) >= observed).sum()) / (1 + FLIPS))
     sums = np.zeros(1)
     for difference in d:
         sums = np.concatenate((sums + difference, sums - difference))
-    observed = abs(d.sum())
-    return float((np.abs(sums) >= observed * (1.0 - 1e-12)).mean())
+    return float((np.abs(sums) >= observed).mean())
+
+
+def least_p(seeds: int) -> float:
+    """The smallest p the sign-flip test can give, whatever the difference."""
+    return 2.0 / 2.0**seeds if seeds <= MOST_SEEDS else 1.0 / (1 + FLIPS)
+
+
+def flip_test(seeds: int, seed: int = 0) -> str:
+    """The test in words."""
+    if seeds <= MOST_SEEDS:
+        return "exact sign-flip test over seeds"
+    return f"sign-flip test over seeds, {FLIPS} flips drawn with seed {seed}"
 
 
 def comparisons_note(comparisons: int, confidence: float = 0.95) -> str:

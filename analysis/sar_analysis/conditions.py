@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from sar_analysis.metrics import EpisodeMetrics
 from sar_analysis.scores import Cell, Scores, from_cells
 from sar_analysis.summary import CONDITION, NOISE
 
-PER_EPISODE = ("seed", "episode")
-PATTERN = ("pattern", "policy", "policy_sha256")
+PER_EPISODE = ("seed", "episode", "policy_sha256")
+PATTERN = ("pattern", "policy")
 _OWN = (*CONDITION, "name")
+Level = tuple[float | None, ...]
+Slot = tuple[int, int, Level]
+"""One mission as it is planned: seed, episode, noise level."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +47,24 @@ class Group:
     def label(self) -> str:
         """In words, tier first, as every row must have it."""
         c = dict(self.condition)
-        parts = [c["tier"], c["world"], c["pattern"].replace("_", " "), f"{c['drones']} drones"]
+        learned = dict(self.extras).get("policy")
+        pattern = c["pattern"].replace("_", " ") if learned is None else f"{c['pattern']} {learned}"
+        parts = [c["tier"], c["world"], pattern, f"{c['drones']} drones"]
         if "sigma" in c:
-            parts.append("no radio" if c["sigma"] is None else f"σ {c['sigma']:.2f} κ {_kappa(c['kappa'])}")
+            parts.append("no radio" if c["sigma"] is None else f"σ {c['sigma']:g} κ {_kappa(c['kappa'])}")
         else:
             parts.append("all noise levels")
         parts.append("victims absent" if c["victim_absent"] else "victims present")
-        parts += [f"{key} {_short(value)}" for key, value in self.extras]
+        parts += [f"{key} {_short(value)}" for key, value in self.extras if key != "policy"]
         return " · ".join(parts)
 
 
 def group(episodes: Iterable[EpisodeMetrics]) -> tuple[Group, ...]:
     """One group per condition, in the order in which conditions first occur, numbered c01, c02 ..."""
     listed = list(episodes)
-    settings = [_settings(e) for e in listed]
+    settings = [_settings(e, policy) for e, policy in zip(listed, policy_names(listed), strict=True)]
     names = sorted({name for found in settings for name in found})
-    varying = [n for n in names if len({_key(found.get(n)) for found in settings}) > 1]
+    varying = [n for n in names if n == "policy" or len({_key(found.get(n)) for found in settings}) > 1]
     if "world_sha256" in varying and len({e.world for e in listed}) == len({e.world_sha256 for e in listed}):
         varying.remove("world_sha256")
     members: dict[tuple[str, ...], list[int]] = {}
@@ -92,56 +99,98 @@ def merge(groups: Sequence[Group], without: Sequence[str], prefix: str) -> tuple
 
 
 def rivals(groups: Sequence[Group]) -> list[tuple[Group, Group]]:
-    """Pairs that differ in nothing but the pattern."""
+    """Pairs that differ in nothing but the pattern, or under pattern policy in the policy's name."""
     return [
         (first, second)
         for index, first in enumerate(groups)
         for second in groups[index + 1 :]
-        if _rest(first, PATTERN) == _rest(second, PATTERN) and first.condition != second.condition
+        if _rest(first, PATTERN) == _rest(second, PATTERN)
     ]
 
 
-def crossed(metric: str, episodes: Iterable[EpisodeMetrics], drop_incomplete: bool = True) -> Scores:
+def policy_names(episodes: Sequence[EpisodeMetrics]) -> list[str | None]:
+    """What each episode's learned policy is called; None where a heuristic flew.
+
+    A training run is one seed of a policy. Weights in a file called like the episode's seed (mappo/seed3.npz) are a
+    run of the policy the folder is named after; any other file is a policy by itself, and where different weights
+    share that name their hash stands behind it.
+    """
+    found = [_policy(e) for e in episodes]
+    hashes: dict[str, set[str]] = {}
+    for e, (name, own) in zip(episodes, found, strict=True):
+        if name is not None and own:
+            hashes.setdefault(name, set()).add(_sha(e))
+    return [
+        f"{name} {_sha(e)[:12]}" if name is not None and own and len(hashes[name]) > 1 else name
+        for e, (name, own) in zip(episodes, found, strict=True)
+    ]
+
+
+def _policy(e: EpisodeMetrics) -> tuple[str | None, bool]:
+    """The policy's name, and whether its file alone is the policy."""
+    path = e.configuration.get("policy")
+    if not path:
+        return None, False
+    file = PurePosixPath(str(path).replace("\\", "/"))
+    run = re.fullmatch(r"(?:seed|s)?[-_]?(\d+)", file.stem, re.IGNORECASE)
+    folder = file.parent.name.replace("..", "")
+    return (folder, False) if run and int(run[1]) == e.seed and folder else (file.stem, True)
+
+
+def _sha(e: EpisodeMetrics) -> str:
+    return str(e.configuration.get("policy_sha256") or "unknown")
+
+
+def crossed(
+    metric: str, episodes: Iterable[EpisodeMetrics], drop_incomplete: bool = True, unflown: Iterable[Slot] = ()
+) -> Scores:
     """The metric as a seeds x episodes table; an episode flown at several noise levels is one layout at each.
 
-    INVALID missions are holes. An episode that is not whole for every seed is left out for all, and a note says so.
+    INVALID missions are holes, and so is whatever should have been flown and was not (`unflown`). An episode that is
+    not whole for every seed is left out for all, and a note says so.
     """
-    listed = list(episodes)
-    levels = sorted({_level(e) for e in listed}, key=str)
-    columns = {
-        pair: number for number, pair in enumerate(sorted({(levels.index(_level(e)), e.episode) for e in listed}))
-    }
+    found = [((e.seed, e.episode, level_of(e)), getattr(e, metric) if e.valid else None, e.valid) for e in episodes]
+    found += [(slot, None, True) for slot in unflown]
+    levels = sorted({level for (_, _, level), _, _ in found}, key=str)
+    pairs = sorted({(levels.index(level), episode) for (_, episode, level), _, _ in found})
+    columns = {pair: number for number, pair in enumerate(pairs)}
     return from_cells(
         metric,
         [
             Cell(
-                seed=e.seed,
-                episode=columns[levels.index(_level(e)), e.episode] if len(levels) > 1 else e.episode,
-                value=getattr(e, metric) if e.valid else None,
-                level=_level(e),
-                layout=e.episode,
+                seed=seed,
+                episode=columns[levels.index(level), episode] if len(levels) > 1 else episode,
+                value=value,
+                level=level,
+                layout=episode,
+                valid=valid,
             )
-            for e in listed
+            for (seed, episode, level), value, valid in found
         ],
         drop_incomplete,
     )
 
 
-def with_undetected(episodes: Iterable[EpisodeMetrics]) -> list[EpisodeMetrics]:
-    """The same missions with an infinite error where no victim was found, as medians and profiles count it."""
-    return [
-        replace(e, localization_error_m=math.inf) if e.victims and e.localization_error_m is None else e
-        for e in episodes
-    ]
+def with_misses(metric: str, episodes: Iterable[EpisodeMetrics]) -> list[EpisodeMetrics]:
+    """The same missions with an infinite value where one sought and missed: a miss must not help a median."""
+
+    def sought(e: EpisodeMetrics) -> bool:
+        return e.coverage is not None if metric == "time_to_95_s" else bool(e.victims) and e.detections is not None
+
+    missed: dict[str, Any] = {metric: math.inf}
+    return [replace(e, **missed) if getattr(e, metric) is None and sought(e) else e for e in episodes]
 
 
-def _level(e: EpisodeMetrics) -> tuple[float | None, ...]:
+def level_of(e: EpisodeMetrics) -> Level:
+    """The noise a mission was flown at: sigma and kappa, both None without radio."""
     return tuple(getattr(e, name) for name in NOISE)
 
 
-def _settings(e: EpisodeMetrics) -> dict[str, Any]:
+def _settings(e: EpisodeMetrics, policy: str | None) -> dict[str, Any]:
     """Settings that have no column of their own; the wind's direction is the episode's, its speed is a setting."""
-    found = {k: v for k, v in e.configuration.items() if k not in _OWN and k not in PER_EPISODE}
+    found = {k: v for k, v in e.configuration.items() if k not in (*_OWN, *PER_EPISODE, "policy")}
+    if policy is not None:
+        found["policy"] = policy
     if isinstance(found.get("wind_mps"), (list, tuple)):
         found["wind_mps"] = round(math.hypot(*found["wind_mps"]), 6)
     return found

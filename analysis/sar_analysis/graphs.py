@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from sar_analysis.charts import SHARE, Axis, Curve, curve_panel, points_panel
 from sar_analysis.markup import Html, join, tag
-from sar_analysis.panels import METRES, Plain, interval, is_share, name_of, note, number, presence, section, table
+from sar_analysis.panels import (
+    METRES,
+    Plain,
+    counted,
+    interval,
+    is_share,
+    name_of,
+    note,
+    number,
+    presence,
+    section,
+    table,
+)
 
 SIGMA, KAPPA, ENDLESS = "\u03c3", "\u03ba", "\u221e"
 TAU = Axis("\u03c4, metres", 0.0, 10.0, (0.0, 2.0, 4.0, 6.0, 8.0, 10.0))
@@ -22,19 +35,27 @@ def envelope(result: Plain) -> Html:
     if not rows:
         return section("noise", title, note("No mission was flown with radio, so there are no noise levels."))
     told = f"Amplitude noise {SIGMA} grows downwards, phase noise to the right ({KAPPA} falls). Small: 95 % interval."
-    return section("noise", title, note(told), *(_heats(name, group) for name, group in _levels(rows)))
+    return section("noise", title, note(told), *(_heats(name, group) for name, group in _levels(result, rows)))
 
 
-def _levels(rows: Sequence[Plain]) -> list[tuple[str, list[Plain]]]:
-    """Rows that differ in noise alone, by name; a level flown twice under other settings begins another group."""
-    groups: dict[tuple[str, int], list[Plain]] = {}
-    for row in rows:
-        said = (row.get("world", ""), row.get("pattern", ""), presence(row.get("victim_absent")))
-        name, turn = " · ".join(said).replace("_", " "), 0
-        while any((r["sigma"], r["kappa"]) == (row["sigma"], row["kappa"]) for r in groups.get((name, turn), [])):
-            turn += 1
-        groups.setdefault((name, turn), []).append(row)
-    return [(f"{name} ({', '.join(r.get('condition', '') for r in g)})", g) for (name, _), g in groups.items()]
+def _levels(result: Plain, rows: Sequence[Plain]) -> list[tuple[str, list[Plain]]]:
+    """Rows that differ in noise alone, with the name of what they share; a row of no known condition stands alone."""
+    known = {c["id"]: _without_noise(c["condition"]) for c in result.get("conditions") or []}
+    labels = {_without_noise(c["condition"]): c["label"] for c in result.get("pooled") or []}
+    groups: dict[str, list[Plain]] = {}
+    for place, row in enumerate(rows):
+        groups.setdefault(known.get(row.get("condition"), str(place)), []).append(row)
+    return [
+        (f"{labels.get(key) or _where(g[0])} ({', '.join(r['condition'] for r in g)})", g) for key, g in groups.items()
+    ]
+
+
+def _without_noise(condition: Plain) -> str:
+    return json.dumps({k: v for k, v in condition.items() if k not in ("sigma", "kappa")}, sort_keys=True)
+
+
+def _where(row: Plain) -> str:
+    return f"{row['world']} · {row['pattern']} · {presence(row.get('victim_absent'))}".replace("_", " ")
 
 
 def _heats(title: str, rows: Sequence[Plain]) -> Html:
@@ -49,7 +70,7 @@ def _heats(title: str, rows: Sequence[Plain]) -> Html:
             here = {r["kappa"]: r for r in rows if r["sigma"] == sigma}
             cells.append([f"{SIGMA} {_level(sigma):g}", *(_shade(metric, here.get(kappa)) for kappa in kappas)])
         head = ["", *(f"{KAPPA} {ENDLESS if math.isinf(_level(k)) else f'{_level(k):g}'}" for k in kappas)]
-        drawn.append(table(head, cells, name_of(metric), class_="heat"))
+        drawn.append(table(head, cells, f"{name_of(metric)}: {counted(rows)}", class_="heat"))
     return join(tag("h3", title), tag("div", *drawn, class_="cards"))
 
 
@@ -62,7 +83,7 @@ def _shade(metric: str, row: Plain | None) -> object:
     if row is None or found is None:
         return "not flown" if row is None else "none"
     part = found["value"] if is_share(metric) else METRES.part(found["value"])
-    text = [number(metric, found["value"]), tag("small", f"{interval(metric, found)}, n {row['missions']}")]
+    text = [number(metric, found["value"]), tag("small", f"{interval(metric, found)}, n {found['n']}")]
     return tag("span", *text, class_="shade", style=f"--share:{100 * part:.0f}%")
 
 
@@ -121,6 +142,7 @@ def reliability(result: Plain) -> Html:
         for b in bins
     ]
     head = ["confidence", "reports", "mean", "right", "95 % interval"]
+    missions = counted(result.get("conditions") or [])
     told = (
         f"{found.get('reports')} reports ({found.get('which', 'all')}). Brier score {found['brier']:.4f}, expected "
         f"calibration error {found['ece']:.4f}. On the dashed line a confidence is honest."
@@ -128,6 +150,6 @@ def reliability(result: Plain) -> Html:
     return section(
         "reliability",
         title,
-        tag("div", tag("figure", chart), table(head, rows, "Reports by confidence"), class_="cards"),
+        tag("div", tag("figure", chart), table(head, rows, f"Reports by confidence: {missions}"), class_="cards"),
         note(told),
     )

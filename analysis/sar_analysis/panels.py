@@ -48,6 +48,10 @@ FIGURES = (
     *("missions_with_false_alarm", "false_alarms_per_hour", "missions_with_collision", "collisions_per_hour"),
     *("near_misses_per_mission", "victims_found", "cep50_m", "cep95_m", "coverage_240s"),
 )
+DETECTABLE = (
+    "p: sign-flip test on each seed's difference of IQMs. Detectable: what a paired t-test over seeds at 5 %, "
+    "uncorrected, finds with a power of 80 %."
+)
 WHOLE = Axis("share", 0.0, 1.0, SHARE, percent=True)
 METRES = Axis("m", 0.0, 20.0, (0.0, 5.0, 10.0, 15.0, 20.0))
 
@@ -100,6 +104,12 @@ def basis(item: Plain) -> str:
     return f"{said}, {item.get('episodes', 0)} layouts"
 
 
+def counted(items: Sequence[Plain]) -> str:
+    """How many missions a table rests on, and how many INVALID ones it leaves out, for its caption."""
+    missions, bad = (sum(item.get(key) or 0 for item in items) for key in ("missions", "invalid"))
+    return f"{missions} valid missions, {bad} INVALID"
+
+
 def methods(result: Plain) -> str:
     boot = result.get("bootstrap") or {}
     if not boot:
@@ -126,7 +136,7 @@ def summary(result: Plain) -> Html:
             absent = bool(group.get("victim_absent"))
             if absent and metric in OF_VICTIMS:
                 continue
-            name = [name_of(metric), tag("small", presence(absent))]
+            name = [name_of(metric), tag("small", _side(group))]
             found = _by_metric(group["estimates"]).get(metric)
             if found is None:
                 rows.append([name, "not computed", "no interval", None])
@@ -135,14 +145,19 @@ def summary(result: Plain) -> Html:
             axis = WHOLE if is_share(metric) else METRES
             bar = None if ends == (None, None) else interval_bar(found["value"], *ends, axis)
             rows.append([name, number(metric, found["value"]), interval(metric, found), bar])
-    said = [f"{presence(g.get('victim_absent')).capitalize()}: {basis(g)}." for g in groups]
+    said = [f"{_side(g).capitalize()}: {basis(g)}." for g in groups]
+    said.append(wording.independence(len(result.get("conditions") or [])))
     scale = "Bars run from 0 to 100 % and from 0 to 20 m. Shares: Clopper-Pearson; CEP: order statistics; all 95 %."
     return section(
         "summary",
         "In ten seconds",
-        table(["", "value", "95 % interval", ""], rows, "All conditions together", class_="summary"),
+        table(["", "value", "95 % interval", ""], rows, "All conditions of a tier together", class_="summary"),
         note(" ".join([*said, scale, str(result.get("conditional") or "")])),
     )
+
+
+def _side(group: Plain) -> str:
+    return f"{group.get('tier', 'tier unknown')}, {presence(group.get('victim_absent'))}"
 
 
 def conditions(result: Plain) -> Html:
@@ -189,7 +204,7 @@ def _scores(listed: Sequence[Plain], result: Plain) -> object:
     if not rows:
         return note("The document has no interquartile means.")
     head = ["condition", "metric", "value", "95 % interval", "holds for", "method"]
-    caption = "Interquartile means over crossed seeds and episodes, and censored times"
+    caption = f"Interquartile means over crossed seeds and episodes, and censored times: {counted(listed)}"
     return tag("details", tag("summary", caption), table(head, rows, caption), note(methods(result)))
 
 
@@ -227,10 +242,9 @@ def strata(result: Plain) -> Html:
         )
     bands = [b["name"] for b in listed[0]["gdop_bands"]]
     rows = [[c["id"], *(_band(b) for b in c["gdop_bands"])] for c in listed]
+    caption = f"Detections by GDOP band: {counted(listed)}"
     told = "Detections, CEP50 and CEP95 at the first confident report of a victim, by the GDOP of that report."
-    return section(
-        "gdop", "Error by geometry (GDOP)", table(["condition", *bands], rows, "Detections by GDOP band"), note(told)
-    )
+    return section("gdop", "Error by geometry (GDOP)", table(["condition", *bands], rows, caption), note(told))
 
 
 def _band(b: Plain) -> object:
@@ -250,18 +264,24 @@ def comparisons(result: Plain) -> Html:
     for r in rows:
         head = [f"{r['first']} {MINUS} {r['second']}", name_of(r["metric"])]
         if "difference" not in r:
-            cells.append([*head, r.get("refused", "not computed"), "", "", "", ""])
+            cells.append([*head, r.get("refused", "not computed"), "", "", "", "", ""])
             continue
         p = r.get("p_holm")
         told = [number(r["metric"], r["difference"]), interval(r["metric"], r), UNDEFINED if p is None else f"{p:.3g}"]
-        cells.append([*head, *told, number(r["metric"], r.get("detectable")), r.get("note") or ""])
-    head = ["pair", "metric", "difference", "95 % interval", "p (Holm)", "detectable", "note"]
+        told.append(wording.spread("improvement", r["improvement"]) if r.get("improvement") else UNDEFINED)
+        cells.append([*head, *told, number(r["metric"], r.get("detectable")), wording.remarks(r)])
+    head = ["pair", "metric", "difference", "95 % interval", "p (Holm)", "P(first better)", "detectable", "note"]
+    missions = counted([c for c in result.get("conditions") or [] if any(c["id"] in _pair(r) for r in rows)])
     return section(
         "comparisons",
         title,
-        table(head, cells, "Paired by seed and episode"),
-        note(f"{result.get('comparisons_note') or ''} {methods(result)}"),
+        table(head, cells, f"Paired by seed and episode: {missions}"),
+        note(f"{DETECTABLE} {result.get('comparisons_note') or ''} {methods(result)}"),
     )
+
+
+def _pair(row: Plain) -> tuple[Any, Any]:
+    return row["first"], row["second"]
 
 
 def optimality(result: Plain) -> Html:
@@ -276,19 +296,36 @@ def registration(result: Plain) -> Html:
     found, title = result.get("registration"), "Registration"
     if not found:
         return section("registration", title, note("These results were not held against a pre-registration."))
-    departed = found.get("deviations") or []
-    verdicts = [
-        tag("li", f"{v.get('claim', '')}: {'holds' if v.get('holds') else 'does not hold'}")
-        for v in found.get("verdicts") or []
-    ]
     return section(
         "registration",
         title,
-        tag("p", found.get("sentence") or found.get("status")),
-        tag("p", "SHA-256 ", tag("code", found.get("sha256") or "none")),
-        tag("ul", *verdicts) if verdicts else note("No claim was judged."),
-        tag("ul", *(tag("li", d) for d in departed)) if departed else note("Nothing departed from it."),
+        tag("p", f"{found['name']} {found['sentence']}. SHA-256 ", tag("code", found["sha256"])),
+        tag("p", f"Hypothesis: {found['hypothesis']}"),
+        tag(
+            "p",
+            f"Metric {found['metric']}, estimator {found['estimator']}, purpose {found['run_purpose']}, "
+            f"policy {found['failure_policy']}.",
+        ),
+        _claims(found),
+        tag("h3", "Deviations"),
+        tag("ul", *(tag("li", d) for d in found["deviations"]))
+        if found["deviations"]
+        else note("Nothing departed from it."),
     )
+
+
+def _claims(found: Plain) -> Html:
+    if found["refused"] is not None:
+        return tag("p", f"Nothing was decided: {found['refused']}")
+    if not found["verdicts"]:
+        return note("No claim was registered.")
+    return tag("ul", *(tag("li", f"{v['claim']}: {_decision(found, v)}") for v in found["verdicts"]))
+
+
+def _decision(found: Plain, v: Plain) -> str:
+    if "refused" in v:
+        return f"not decided: {v['refused']}"
+    return f"{'holds' if v['holds'] else 'does not hold'} ({wording.verdict(found, v)})"
 
 
 def warnings(result: Plain) -> Html:

@@ -27,6 +27,7 @@ Result = dict[str, Any]
 Group = dict[str, Any]
 
 MOST_ROWS, MOST_SEED_ROWS, MOST_LINES = 24, 12, 8
+SEEDS_PER_LINE = 6
 SEED_METRICS = {
     "coverage_240s": "area scanned by 240 s (%)",
     "victims_found": "victims found (%)",
@@ -149,7 +150,7 @@ def noise(result: Result) -> Any:
     lines = _noise_lines(result, rows)
     kept = lines[:MOST_LINES]
     per_row = [row["missions"] for _, own in kept for row in own]
-    labels, common = short_labels([{"id": "all missions", "condition": condition} for condition, _ in kept])
+    labels, common = short_labels([{"id": _line_id(own), "condition": condition} for condition, own in kept])
     caption = (
         f"{common}n = {sum(per_row)} missions, {_range(per_row)} at each point. Bars: exact 95 % intervals; those of "
         "CEP50 from order statistics, where an end that too few detections cannot give is left open."
@@ -190,6 +191,10 @@ def _noise_lines(result: Result, rows: Sequence[dict[str, Any]]) -> list[tuple[d
     return list(lines.values())
 
 
+def _line_id(rows: Sequence[dict[str, Any]]) -> str:
+    return " ".join(row["condition"] for row in rows if "condition" in row) or "all missions"
+
+
 def seeds(result: Result) -> Any:
     """Every seed's own value, so that nobody takes a mean of three for a population."""
     groups, note = shown(result, MOST_SEED_ROWS, pool=False)
@@ -201,8 +206,8 @@ def seeds(result: Result) -> Any:
     places = {group["id"]: k for k, group in enumerate(groups)}
     numbers = sorted({row["seed"] for row in rows})
     caption = f"{common}n = {_counts(groups)}; each mark is one seed, the bar their mean. {note}"
-    height = 0.45 + 0.19 * len(groups)
-    figure, axes = frame(result, "seed by seed", caption, [height] * len(metrics), entries=min(len(numbers), 1))
+    height, lines = 0.45 + 0.19 * len(groups), math.ceil(len(numbers) / SEEDS_PER_LINE)
+    figure, axes = frame(result, "seed by seed", caption, [height] * len(metrics), entries=lines)
     for axis, metric in zip(axes, metrics, strict=True):
         factor = 100.0 if metric in _SHARES else 1.0
         for k, number in enumerate(numbers):
@@ -224,7 +229,7 @@ def seeds(result: Result) -> Any:
         if metric in _SHARES:
             axis.set_xlim(-2.0, 102.0)
         axis.set_yticks(range(len(groups)), labels)
-    legend(figure, axes[0], columns=6)
+    legend(figure, axes[0], columns=SEEDS_PER_LINE)
     return figure
 
 

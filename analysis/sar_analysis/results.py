@@ -25,9 +25,11 @@ from sar_analysis.optimality import Reference
 from sar_analysis.oraclegap import held_to
 from sar_analysis.registered import held_against
 from sar_analysis.resampling import LEAST
+from sar_analysis.scores import listed
 from sar_analysis.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
 from sar_analysis.summary import NOISE, share, summarise
 from sar_analysis.table import Table
+from sar_analysis.wording import numbers
 from sar_core.errors import ContractError, InputError, MissingDataError
 
 SCHEMA_VERSION = 1
@@ -114,9 +116,10 @@ def conditional(seeds: int) -> str:
 
 
 def headlines(episodes: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
-    """All missions with victims together, and all without: what a reader in a hurry sees first."""
+    """Each tier's missions with victims together, and those without: what a reader in a hurry sees first."""
     return [
-        {**dict(s.condition), **counts(s), "estimates": estimates(s)} for s in summarise(episodes, ("victim_absent",))
+        {**dict(s.condition), **counts(s), "estimates": estimates(s)}
+        for s in summarise(episodes, ("tier", "victim_absent"))
     ]
 
 
@@ -199,13 +202,21 @@ def _warnings(table: Table) -> list[str]:
     if table.root is not None:
         told = [text.replace(f"{table.root}/", "").replace(str(table.root), table.root.name) for text in told]
     said = []
-    for g in group(table.episodes):
+    groups = group(table.episodes)
+    for g in groups:
         seeds = sorted({e.seed for e in g.episodes})
         episodes = sorted({e.episode for e in g.episodes})
         flown = {(e.seed, e.episode) for e in g.episodes}
         if holes := [f"seed {s} episode {k}" for s in seeds for k in episodes if (s, k) not in flown]:
             more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
             said.append(f"missing: {g.id} was not flown by every seed: {', '.join(holes[:3])}{more}")
+    flown_by: dict[tuple[int, ...], list[str]] = {}
+    for g in groups:
+        flown_by.setdefault(tuple(sorted({e.seed for e in g.episodes})), []).append(g.id)
+    if len(flown_by) > 1:
+        sets = [f"{listed(ids)} by {numbers(own)}" for own, ids in flown_by.items()]
+        more = f"; and {len(sets) - 3} more sets of seeds" if len(sets) > 3 else ""
+        said.append(f"conditions were flown with different seeds: {'; '.join(sets[:3])}{more}")
     return [*said, *told]
 
 

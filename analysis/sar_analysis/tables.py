@@ -7,8 +7,11 @@ from typing import Any
 
 from sar_analysis import strata, wording
 from sar_analysis.oraclegap import gap_table
+from sar_analysis.scores import listed
 from sar_analysis.texttable import TextTable, by_metric, head_of, make
-from sar_analysis.wording import NAMES, estimate, numbers, score
+from sar_analysis.wording import NAMES, estimate, independence, numbers, score
+
+MOST_NOTES = 12
 
 
 def text_tables(result: Mapping[str, Any]) -> list[TextTable]:
@@ -55,7 +58,10 @@ def headline(result: Mapping[str, Any]) -> TextTable:
             why |= dict.fromkeys((names[0], *names[3:]), "flown without radio")
         who = "absent" if item["victim_absent"] else "present"
         rows.append(
-            (who, str(item["missions"]), str(item["invalid"]), *(estimate(figures.get(n), why[n]) for n in names))
+            (
+                *(item["tier"], who, str(item["missions"]), str(item["invalid"])),
+                *(estimate(figures.get(n), why[n]) for n in names),
+            )
         )
     columns = (
         "missions with a false alarm",
@@ -66,10 +72,13 @@ def headline(result: Mapping[str, Any]) -> TextTable:
         "CEP95",
     )
     caption = (
-        "All conditions together. In brackets two-sided 95 % intervals: Clopper-Pearson for shares, order statistics "
-        "for CEP (open: too few values for that end); coverage is a mean, its interval is below."
+        f"All conditions of a tier together. {independence(len(result['conditions']))} In brackets two-sided 95 % "
+        "intervals: Clopper-Pearson for shares, order statistics for CEP (open: too few values for that end); "
+        "coverage is a mean, its interval is below."
     )
-    return make(result, "headline", "In ten seconds", ("victims", "missions", "invalid", *columns), rows, caption)
+    return make(
+        result, "headline", "In ten seconds", ("tier", "victims", "missions", "invalid", *columns), rows, caption
+    )
 
 
 def conditions(result: Mapping[str, Any]) -> TextTable:
@@ -174,12 +183,12 @@ def scores(result: Mapping[str, Any], design: str) -> TextTable:
     if design == "seeds_layouts":
         names = names[:2]
     rows: list[tuple[str, ...]] = []
-    methods: list[Mapping[str, Any]] = []
+    methods: list[tuple[str, Mapping[str, Any]]] = []
     for c in result["conditions"]:
         found = {s["metric"]: s for s in c["scores"] if s.get("design", "seeds") == design}
         if found:
             rows.append((*head_of(c), *(score(found.get(name)) for name in names)))
-        methods += found.values()
+        methods += [(c["id"], item) for item in found.values()]
     question = "new seeds, these episodes" if design == "seeds" else "new seeds, new layouts"
     columns = ("id", "missions", "invalid", *(NAMES[name] for name in names))
     return make(
@@ -192,18 +201,24 @@ def scores(result: Mapping[str, Any], design: str) -> TextTable:
     )
 
 
-def _method(found: Iterable[Mapping[str, Any]]) -> str:
-    """How intervals of a table were made, and what their notes say, each once."""
-    ways, notes = [], []
-    for s in found:
+def _method(found: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """How intervals of a table were made, and what their notes say, each once with the conditions it is about."""
+    ways: list[str] = []
+    notes: dict[str, list[str]] = {}
+    for name, s in found:
+        said = list(s.get("notes") or ())
         if "refused" in s:
-            notes.append(f"refused: {s['refused'].partition(': ')[2] or s['refused']}")
-            continue
-        drawn = f"{s['resamples']} resamples, bootstrap seed {s['seed']}" if s["resamples"] else "no resampling"
-        ways.append(f"{100 * s['confidence']:g} % interval: {s['method']} ({s['estimand']}; {drawn})")
-        notes += s["notes"]
-    said = [*dict.fromkeys(ways), *dict.fromkeys(notes)][:8]
-    return " ".join(f"{text[:1].upper()}{text[1:]}." for text in said)
+            said.append(f"refused: {s['refused'].partition(': ')[2] or s['refused']}")
+        else:
+            drawn = f"{s['resamples']} resamples, bootstrap seed {s['seed']}" if s["resamples"] else "no resampling"
+            ways.append(f"{100 * s['confidence']:g} % interval: {s['method']} ({s['estimand']}; {drawn})")
+        for text in said:
+            notes.setdefault(text, []).append(name)
+    about = [f"{listed(list(dict.fromkeys(names)))}: {text}" for text, names in notes.items()]
+    about.sort(key=lambda text: "left out" not in text)
+    more = [f"{len(about) - MOST_NOTES} more notes are in results.json"] if len(about) > MOST_NOTES else []
+    told = [*dict.fromkeys(ways), *about[:MOST_NOTES], *more]
+    return " ".join(f"{text[:1].upper()}{text[1:]}." if text in ways else f"{text}." for text in told)
 
 
 def pooled(result: Mapping[str, Any]) -> TextTable:

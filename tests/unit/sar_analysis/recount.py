@@ -160,6 +160,7 @@ def headline(rows: Sequence[Row]) -> list[Cell]:
     present = any(r["victims"] for r in rows)
     return [
         [],
+        [],
         [len(rows)],
         [0],
         shares(rows, lambda r: r["false_alarms"] > 0),
@@ -325,7 +326,7 @@ def _compare(metric: str, scale: float, a: int, b: int, groups: Sequence[Sequenc
     jack = [[of([k for k in keys if k[0] != s]) for s in seeds] for of in (gap, better)]
     chance = jackknife([jack[1]], better(keys))
     chance = [chance[0], max(chance[1] or 0.0, 0.0), min(chance[2] or 0.0, 100.0)]
-    by_seed = [mean([first[k] - second[k] for k in keys if k[0] == s]) for s in seeds]
+    by_seed = [gap([k for k in keys if k[0] == s]) for s in seeds]
     flips = [
         abs(sum(sign * d for sign, d in zip(signs, by_seed, strict=True)))
         for signs in product((1, -1), repeat=len(seeds))
@@ -338,8 +339,8 @@ def _compare(metric: str, scale: float, a: int, b: int, groups: Sequence[Sequenc
         [b + 1],
         [*jackknife([jack[0]], gap(keys)), len(keys)],
         chance,
-        [detectable(by_seed)],
         [],
+        [len(seeds)],
     ]
     return cells, p
 

@@ -42,6 +42,19 @@ def test_sign_flips_are_scipys_exact_permutation_test(d: list[float]) -> None:
     assert comparisons.sign_flip_p(d) == pytest.approx(theirs.pvalue, abs=1e-12)
 
 
+def test_above_twenty_seeds_flips_are_drawn() -> None:
+    rng = np.random.default_rng(3)
+    d = rng.normal(0.3, 1.0, 24)
+    signs = np.array(list(itertools.product((1.0, -1.0), repeat=12)))
+    one, two = signs @ d[:12], np.sort(signs @ d[12:])
+    below = np.searchsorted(two, -abs(d.sum()) - one + 1e-9, side="right").mean() / len(two)
+    assert comparisons.sign_flip_p(d) == pytest.approx(2 * below, abs=0.006), "both halves of all 2^24 flips"
+    assert comparisons.sign_flip_p(d, 1) == comparisons.sign_flip_p(d, 1) != comparisons.sign_flip_p(d, 2)
+    assert comparisons.sign_flip_p([1.0] * 40) == comparisons.least_p(40) == 1 / (1 + comparisons.FLIPS)
+    assert comparisons.sign_flip_p([1.0] * 5) == comparisons.least_p(5) == 2 / 2**5
+    assert "drawn with seed 7" in comparisons.flip_test(21, 7) and "exact" in comparisons.flip_test(20, 7)
+
+
 def test_the_note_names_number_and_confidence() -> None:
     assert comparisons.comparisons_note(1) == ""
     assert comparisons.comparisons_note(10).startswith("10 comparisons, each at 95 %: up to 0.5 are expected to miss")
@@ -53,5 +66,3 @@ def test_nonsense_is_refused() -> None:
         comparisons.holm([-0.1, 0.5])
     with pytest.raises(InputError, match="0 comparisons; allowed: at least 1"):
         comparisons.simultaneous_confidence(0)
-    with pytest.raises(InputError, match="21 seeds; allowed: up to 20"):
-        comparisons.sign_flip_p([1.0] * 21)

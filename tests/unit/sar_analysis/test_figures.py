@@ -158,6 +158,43 @@ def test_what_conditions_share_stands_in_the_caption_and_only_the_rest_in_labels
     )
 
 
+def test_conditions_that_differ_in_tier_or_in_a_setting_without_a_column_have_labels_apart() -> None:
+    given = document(3)
+    for group, more in zip(given["result"]["conditions"], ({"tier": "sih"}, {"gate": "open"}, {}), strict=True):
+        group["condition"] |= {"pattern": "spiral", "gate": "closed"} | more
+    (axis,) = axes_of("coverage", given)
+    labels = [item.get_label() for item in axis.get_lines() if not item.get_label().startswith("_")]
+    assert labels == ["sih, gate closed", "embedded, gate open", "embedded, gate closed"]
+    for k, group in enumerate(given["result"]["conditions"]):
+        group["condition"] |= {"tier": "embedded", "gate": "a long story " * 9 + str(k)}
+    (axis,) = axes_of("coverage", given)
+    cut = [item.get_label() for item in axis.get_lines() if not item.get_label().startswith("_")]
+    assert len(set(cut)) == 3 and cut[2].endswith("(c03)") and max(map(len, cut)) < 50
+    rows = given["result"]["noise_envelope"][:6]
+    for k, row in enumerate(rows):
+        row["condition"] = f"c{k // 2 + 1:02d}"
+    given["result"]["noise_envelope"] = rows
+    for k, group in enumerate(given["result"]["conditions"]):
+        group["condition"]["gate"] = f"g{k}"
+    detection, *_ = axes_of("noise", given)
+    assert [item.get_label() for item in detection.containers] == ["gate g0", "gate g1", "gate g2"]
+
+
+def test_more_seeds_than_a_legends_line_get_the_room_they_take() -> None:
+    given = document(1)
+    room = []
+    for seeds in (6, 7, 13):
+        rows = [{**given["result"]["seeds"][0], "seed": seed} for seed in range(seeds)]
+        figure = make_figure("seeds", {**given, "result": {**given["result"], "seeds": rows}})
+        assert figure is not None
+        figure.draw_without_rendering()
+        (drawn,) = figure.legends
+        box = drawn.get_window_extent()
+        assert box.y1 <= min(axis.get_tightbbox().y0 for axis in figure.get_axes()) + 1.0, seeds
+        room.append(figure.get_figheight())
+    assert room[0] < room[1] < room[2]
+
+
 def test_too_many_conditions_are_pooled_or_counted() -> None:
     given = document(24)
     assert "The first 8 of 24 conditions are drawn" in words("coverage", given)

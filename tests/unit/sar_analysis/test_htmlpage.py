@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from sar_analysis.charts import Axis, Curve, curve_panel, interval_bar
+from sar_analysis.graphs import _levels, envelope
 from sar_analysis.markup import join, tag
 from sar_analysis.page import link_names, match_rows, render, write_page
-from sar_analysis.panels import number
+from sar_analysis.panels import comparisons, number
 from sar_analysis.replaydata import Replay
 from sar_analysis.results import build_results
 from sar_analysis.table import Table, analyze
@@ -168,6 +169,38 @@ def test_an_empty_document_says_what_is_missing() -> None:
 def test_any_one_section_may_be_missing(results: dict[str, Any], key: str) -> None:
     less = {**results, "result": {k: v for k, v in results["result"].items() if k != key}}
     render(less, [None] * (0 if key == "episodes" else 3))
+
+
+def test_a_noise_table_holds_one_condition_apart_from_noise_and_each_figures_own_n(table: Table) -> None:
+    quiet, loud = (e for e in table.episodes if e.valid)
+    other = {**quiet.configuration, "gate": "forced_open"}
+    flown = [quiet, loud, replace(quiet, configuration=other), replace(quiet, drones=9), replace(loud, tier="sih")]
+    flown += [replace(quiet, seed=2, victims=(), detections=0)]
+    result = build_results(Table(tuple(flown), ()), resamples=200)["result"]
+    drawn = _levels(result, result["noise_envelope"])
+    assert [len(rows) for _, rows in drawn] == [2, 1, 1, 1]
+    assert "9 drones" in drawn[2][0] and "gate forced_open" in drawn[1][0] and drawn[3][0].startswith("sih")
+    found = {r["condition"]: r["cep50_m"]["n"] for r in result["noise_envelope"]}
+    assert found["c01"] == 1 < result["noise_envelope"][0]["missions"]
+    shown = Reader(envelope(result)).text
+    assert re.search(r"1\.00 m.{0,40}n 1(?!\d)", shown) and shown.count("n 2") == 1, "only false alarms rest on two"
+
+
+def test_every_table_counts_invalid_missions_and_a_comparison_gives_the_chance_to_be_better(table: Table) -> None:
+    flown = []
+    for pattern in ("spiral", "levy_flight"):
+        for seed in (1, 2):
+            quiet = next(e for e in table.episodes if e.valid)
+            flown.append(replace(quiet, pattern=pattern, seed=seed, coverage_240s=0.1 * seed + 0.01 * len(pattern)))
+            flown.append(replace(flown[-1], episode=99, valid=False, invalid_reason="cut"))
+    document = build_results(Table(tuple(flown), ()), resamples=200)
+    captions = re.findall(r"<caption>(.*?)</caption>", render(document, [None] * len(flown)))
+    for title in ("Interquartile means", "Detections by GDOP", "Paired by seed", "Reports by confidence"):
+        assert any(c.startswith(title) and c.endswith("4 valid missions, 4 INVALID") for c in captions), title
+    heats = [c for c in captions if c.startswith(("missions with a detection: ", "CEP50 at first report: "))]
+    assert len(heats) == 4 and all(c.endswith(": 2 valid missions, 2 INVALID") for c in heats)
+    shown = Reader(comparisons(document["result"])).text
+    assert "P(first better)" in shown and "0.0 % [0.0, 0.0]" in shown, "levy_flight covers more in every pair"
 
 
 def test_numbers_as_people_read_them() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 import json
 import math
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,12 @@ from sar_analysis import prereg
 from sar_analysis.findings import Victim
 from sar_analysis.markdown import results_markdown
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.page import render
+from sar_analysis.panels import registration
 from sar_analysis.results import build_results, results_schema
 from sar_analysis.table import Problem, Table
 from sar_core.errors import ContractError, InputError, MissingDataError
+from tests.unit.sar_analysis import recount
 from tests.unit.sar_analysis.bagmaker import Made, straight
 
 RESAMPLES = 400
@@ -168,10 +173,10 @@ def test_any_setting_that_differs_makes_another_condition(base: EpisodeMetrics) 
 
 def test_patterns_are_compared_in_pairs_with_holm(base: EpisodeMetrics) -> None:
     names = ("spiral", "levy_flight", "pheromone")
-    result = result_of(*(e for name in names for e in crossed(base, 4, pattern=name)))
+    result = result_of(*(e for name in names for e in crossed(base, 10, pattern=name)))
     rows = [row for row in result["comparisons"] if row["metric"] == "coverage_240s"]
     assert [(row["first"], row["second"]) for row in rows] == [("c01", "c02"), ("c01", "c03"), ("c02", "c03")]
-    assert all(row["p"] == pytest.approx(2 / 2**4) and row["p_holm"] >= row["p"] for row in rows)
+    assert all(row["p"] == pytest.approx(2 / 2**10) and row["p_holm"] >= row["p"] for row in rows)
     assert rows[0]["difference"] == pytest.approx(0.05 * (len("spiral") - len("levy_flight")) / 10)
     assert rows[0]["detectable"] is None
     assert "same amount" in rows[0]["note"]
@@ -236,6 +241,10 @@ def both(base: EpisodeMetrics, seeds: int = 10) -> list[EpisodeMetrics]:
     return crossed(base, seeds, pattern="spiral") + crossed(base, seeds, pattern="levy_flight")
 
 
+def both_at(base: EpisodeMetrics, sigma: float) -> list[EpisodeMetrics]:
+    return [e for name in ("spiral", "levy_flight") for e in crossed(base, 10, pattern=name, sigma=sigma)]
+
+
 def test_a_locked_registration_is_decided(base: EpisodeMetrics, tmp_path: Path) -> None:
     path = registered(tmp_path)
     prereg.lock(path)
@@ -255,15 +264,146 @@ def test_departures_from_a_registration_are_named(base: EpisodeMetrics, tmp_path
     said = "; ".join(found["deviations"])
     for words in ("registered seeds not flown: 9", "pheromone", "1 INVALID missions; the registered policy is strict"):
         assert words in said
-    assert found["verdicts"] == []
-    assert "cells have no value" in found["refused"]
+    assert found["refused"] is None
+    assert all("cells have no value" in v["refused"] and "holds" not in v for v in found["verdicts"])
+
+
+@pytest.mark.parametrize("policy", ["strict", "best_effort"])
+def test_what_was_registered_and_not_flown_is_a_hole(base: EpisodeMetrics, tmp_path: Path, policy: str) -> None:
+    """Every seed and every episode occurs somewhere, and yet most of one condition was never flown."""
+    path = registered(tmp_path, failure_policy=policy)
+    few = [e for e in crossed(base, 10, pattern="levy_flight") if e.seed == 0 or e.episode == 0]
+    found = build_results(table(*crossed(base, 10, pattern="spiral"), *few), path, RESAMPLES)["result"]["registration"]
+    (said,) = found["deviations"]
+    assert said == (
+        "condition levy: 27 of 40 registered missions not flown: seed 1 episode 1, seed 1 episode 2, "
+        "seed 1 episode 3, seed 2 episode 1, seed 2 episode 2 and 22 more"
+    )
+    told = json.dumps(found["verdicts"]) + str(found["refused"])
+    if policy == "strict":
+        assert "27 of 40 cells have no value: seed 1 episode 1" in told
+    else:
+        assert "3 of 4 episodes left out: no value for every seed" in told
+
+
+def test_an_episode_no_seed_flew_is_a_hole_at_every_noise_level(base: EpisodeMetrics, tmp_path: Path) -> None:
+    grid = [e for sigma in (0.05, 0.2) for e in both_at(base, sigma) if e.episode < 3]
+    whole = [flown(base, s, 3, pattern="spiral", sigma=0.05) for s in range(10)]
+    found = build_results(table(*grid, *whole), registered(tmp_path), RESAMPLES)["result"]["registration"]
+    said = "; ".join(found["deviations"])
+    assert "condition spiral: 10 of 80 registered missions not flown: seed 0 episode 3 at sigma 0.2, kappa" in said
+    assert "condition levy: 20 of 80 registered missions not flown: seed 0 episode 3 at sigma 0.05, kappa" in said
+    assert "seed 0 episode 3 at sigma 0.2, kappa" in json.dumps(found["verdicts"]) + str(found["refused"])
 
 
 def test_a_registration_that_fits_two_conditions_is_not_guessed(base: EpisodeMetrics, tmp_path: Path) -> None:
     path = registered(tmp_path)
     absent = [dataclasses.replace(e, victim_absent=True, config_sha256=f"a{e.config_sha256}") for e in both(base)]
     found = build_results(table(*both(base), *absent), path, RESAMPLES)["result"]["registration"]
-    assert "differ in victim_absent" in found["refused"]
+    assert all("differ in victim_absent" in v["refused"] for v in found["verdicts"])
+
+
+def test_invalid_missions_on_either_side_leave_what_both_have(base: EpisodeMetrics, tmp_path: Path) -> None:
+    """At two noise levels, where a column's number is not its episode's."""
+    path = registered(tmp_path, failure_policy="best_effort")
+    episodes = both_at(base, 0.05) + both_at(base, 0.2)
+    lost = {("spiral", 0.05, 3, 1), ("levy_flight", 0.2, 5, 2)}
+    episodes = [
+        dataclasses.replace(e, valid=(e.pattern, e.sigma, e.seed, e.episode) not in lost, invalid_reason=None)
+        for e in episodes
+    ]
+    found = build_results(table(*episodes), path, RESAMPLES)["result"]["registration"]
+    alone, against = found["verdicts"]
+    assert (alone["holds"], against["holds"]) == (True, False)
+    assert against["value"] == pytest.approx(0.05 * (len("spiral") - len("levy_flight")) / 10)
+    assert "1 of 8 episodes left out: not valid for every seed" in against["notes"]
+    assert "1 of 7 episodes left out: not in every compared table" in against["notes"]
+    assert alone["notes"] == ["1 of 8 episodes left out: not valid for every seed"]
+
+
+@pytest.mark.parametrize("metric", ["localization_error_m", "time_to_first_detection_s", "time_to_95_s", "gdop"])
+def test_a_miss_never_helps_a_registered_median(base: EpisodeMetrics, tmp_path: Path, metric: str) -> None:
+    """Spirals are within 2 when they succeed, but 22 of 40 do not; flights of Levy always are at 3."""
+
+    def value(e: EpisodeMetrics) -> float | None:
+        if e.pattern == "levy_flight":
+            return 3.0
+        return None if e.episode < 2 or (e.episode == 2 and e.seed < 2) else 2.0
+
+    claims = [{"condition": name, "part": "value", "relation": "at_most", "limit": 5.0} for name in ("spiral", "levy")]
+    path = registered(tmp_path, metric=metric, estimator="median", thresholds=claims, failure_policy="best_effort")
+    victim = Victim(0.0, 0.0, False)
+    known: dict[str, Any] = {"victims": (victim,), "detections": 0, "coverage": 0.5}
+    episodes = [dataclasses.replace(e, **known, **{metric: value(e)}) for e in both(base)]
+    document = build_results(table(*episodes), path, RESAMPLES)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    spiral, levy = document["result"]["registration"]["verdicts"]
+    assert (spiral["holds"], spiral["value"], levy["holds"], levy["value"]) == (False, None, True, 3.0)
+    assert not any("left out" in text for text in spiral["notes"])
+    assert spiral["beyond"] == {"value": "inf", "high": "inf"} | ({"low": "inf"} if spiral["low"] is None else {})
+    lines = [line for line in results_markdown(document).splitlines() if line.startswith("- FAILS: spiral")]
+    assert "beyond every number (half or more missed)" in lines[0] and "undefined" not in lines[0]
+
+
+def test_without_radio_nothing_was_missed(base: EpisodeMetrics, tmp_path: Path) -> None:
+    path = registered(tmp_path, metric="localization_error_m", estimator="median")
+    deaf = [dataclasses.replace(e, detections=None, false_alarms=None, localization_error_m=None) for e in both(base)]
+    found = build_results(table(*deaf), path, RESAMPLES)["result"]["registration"]
+    assert all("40 of 40 cells have no value" in v["refused"] for v in found["verdicts"])
+
+
+def test_a_verdict_is_printed_in_its_estimators_unit_with_its_notes(base: EpisodeMetrics, tmp_path: Path) -> None:
+    claim = {"condition": "spiral", "against": "levy", "part": "low", "relation": "at_least", "limit": 0.5}
+    chosen = {"metric": "episode_return", "estimator": "probability_of_improvement", "thresholds": [claim]}
+    document = build_results(table(*both(base)), registered(tmp_path, **chosen), RESAMPLES)
+    (verdict,) = document["result"]["registration"]["verdicts"]
+    told = "spiral against levy: low at least 0.5 (0.0 % [0.0, 0.0], seeds bootstrap, percentile"
+    assert f"- FAILS: {told}" in results_markdown(document)
+    assert "the interval has no width because nothing varied" in verdict["notes"][0]
+    for shown in (results_markdown(document), str(registration(document["result"]))):
+        assert verdict["notes"][0] in shown
+
+
+def test_the_page_tells_all_of_a_registration(base: EpisodeMetrics, tmp_path: Path) -> None:
+    document = build_results(table(*both(base)), registered(tmp_path), RESAMPLES)
+    page = str(registration(document["result"]))
+    first = document["result"]["registration"]["verdicts"][0]
+    for words in (
+        "Spirals cover more than flights of Levy.",
+        "Metric coverage_240s, estimator iqm, purpose leaderboard, policy strict",
+        f"low at least 0.1: holds ({100 * first['value']:.1f} % [{100 * first['low']:.1f}, {100 * first['high']:.1f}]",
+        "95 % interval, 10000 resamples, bootstrap seed 0",
+    ):
+        assert words in page, words
+    unknown = build_results(table(*both(base)), registered(tmp_path, metric="speed"), RESAMPLES)["result"]
+    assert "Nothing was decided: metric 'speed' is no column" in str(registration(unknown))
+    none = build_results(table(*both(base)), registered(tmp_path, thresholds=[]), RESAMPLES)["result"]
+    assert "No claim was registered." in str(registration(none))
+
+
+def test_one_claim_that_cannot_be_decided_leaves_the_others(base: EpisodeMetrics, tmp_path: Path) -> None:
+    document = build_results(table(*crossed(base, 10, pattern="spiral")), registered(tmp_path), RESAMPLES)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    found = document["result"]["registration"]
+    assert found["verdicts"][0]["holds"]
+    reason = "condition levy: none of its registered missions was flown"
+    assert found["verdicts"][1]["refused"] == reason
+    page = results_markdown(document)
+    assert f"- NOT DECIDED: spiral against levy: low at least 0.2: {reason}" in page
+    assert "1 of 2 claims hold, 1 cannot be decided" in page
+    assert reason in str(registration(document["result"]))
+
+
+@pytest.mark.parametrize("kappa", [math.inf, "inf"])
+def test_a_registration_can_ask_for_no_phase_noise(base: EpisodeMetrics, tmp_path: Path, kappa: Any) -> None:
+    conditions = [
+        {"name": name, "changes": {"pattern": pattern, "kappa": kappa}}
+        for name, pattern in (("spiral", "spiral"), ("levy", "levy_flight"))
+    ]
+    path = registered(tmp_path, conditions=conditions)
+    quiet = [dataclasses.replace(e, kappa=math.inf) for e in both(base)]
+    found = build_results(table(*quiet), path, RESAMPLES)["result"]["registration"]
+    assert (found["deviations"], [v["holds"] for v in found["verdicts"]]) == ([], [True, False])
 
 
 def test_eight_conditions_fit_a_page_one_can_scroll(base: EpisodeMetrics) -> None:
@@ -300,3 +440,122 @@ def test_nonsense_is_refused(base: EpisodeMetrics) -> None:
         build_results(table(base), resamples=5)
     with pytest.raises(InputError, match="seed = -1"):
         build_results(table(base), seed=-1)
+
+
+def learned(base: EpisodeMetrics, name: str, path: str, seeds: int = 3) -> list[EpisodeMetrics]:
+    """Each seed is a training run of its own, so weights and their hash differ; {seed} in the path is its number."""
+    return [
+        flown(
+            base,
+            seed,
+            episode,
+            pattern="policy",
+            coverage_240s=0.1 * len(name) + 0.01 * seed,
+            configuration={
+                **base.configuration,
+                "pattern": "policy",
+                "policy": path.format(seed=seed),
+                "policy_sha256": hashlib.sha256(path.format(seed=seed).encode()).hexdigest(),
+            },
+        )
+        for seed in range(seeds)
+        for episode in range(2)
+    ]
+
+
+def test_training_runs_of_a_policy_are_seeds_of_one_condition(base: EpisodeMetrics) -> None:
+    runs = learned(base, "mappo", "/somewhere/policies/mappo/seed{seed}.npz", 10)
+    others = learned(base, "ippo", "policies/ippo/{seed:02d}.npz", 10)
+    result = result_of(*runs, *others, *crossed(base, 10, 2, pattern="spiral"))
+    assert [c["condition"].get("policy") for c in result["conditions"]] == ["mappo", "ippo", None]
+    assert [c["seeds"] for c in result["conditions"]] == [list(range(10))] * 3
+    assert [c["label"].split(" · ")[2] for c in result["conditions"]] == ["policy mappo", "policy ippo", "spiral"]
+    pairs = [(row["first"], row["second"]) for row in result["comparisons"] if row["metric"] == "coverage_240s"]
+    assert pairs == [("c01", "c02"), ("c01", "c03"), ("c02", "c03")]
+    assert result["card"]["hyperparameters"]["varied"]["policy"] == ["ippo", "mappo", None]
+    assert result["card"]["compute"]["training"].startswith("policies ippo, mappo;")
+    assert ".npz" not in json.dumps(result) and "somewhere" not in json.dumps(result)
+
+
+def test_a_policy_in_a_file_of_its_own_is_called_after_the_file(base: EpisodeMetrics) -> None:
+    (found,) = result_of(*learned(base, "best", "runs/best.npz"))["conditions"]
+    assert found["condition"]["policy"] == "best"
+    clash = result_of(*learned(base, "a", "one/best.npz"), *learned(base, "b", "two/best.npz"))
+    names = [c["condition"]["policy"] for c in clash["conditions"]]
+    assert len(set(names)) == 2 and all(re.fullmatch("best [0-9a-f]{12}", name) for name in names)
+    foreign = result_of(*learned(base, "mappo", "mappo/seed7.npz"))["conditions"]
+    assert [c["condition"]["policy"] for c in foreign] == ["seed7"], "not the run of any of these seeds"
+
+
+def uneven(base: EpisodeMetrics, seeds: int, **more: Any) -> list[EpisodeMetrics]:
+    """Coverages whose seeds' means and IQMs differ in size and in sign."""
+    rng = np.random.default_rng(len(str(more)))
+    return [dataclasses.replace(e, coverage_240s=float(rng.exponential())) for e in crossed(base, seeds, **more)]
+
+
+def test_p_and_detectable_are_about_the_iqms_that_the_row_shows(base: EpisodeMetrics) -> None:
+    sides = [uneven(base, 8, pattern=name) for name in ("spiral", "levy_flight")]
+    row = next(r for r in result_of(*sides[0], *sides[1])["comparisons"] if r["metric"] == "coverage_240s")
+    scores = [[sorted(e.coverage_240s or 0.0 for e in side if e.seed == s)[1:3] for s in range(8)] for side in sides]
+    gaps = [sum(a) / 2 - sum(b) / 2 for a, b in zip(*scores, strict=True)]
+    flips = [abs(sum(s * g for s, g in zip(signs, gaps, strict=True))) for signs in product((1, -1), repeat=8)]
+    assert row["p"] == pytest.approx(sum(f >= abs(sum(gaps)) - 1e-12 for f in flips) / 2**8)
+    assert row["detectable"] == pytest.approx(recount.detectable(gaps), rel=1e-6)
+    assert row["test"] == "exact sign-flip test over seeds"
+
+
+def test_too_few_seeds_to_reject_have_no_detectable_difference(base: EpisodeMetrics) -> None:
+    for seeds, enough in ((3, False), (6, False), (7, True)):
+        sides = [e for name in ("spiral", "levy_flight") for e in uneven(base, seeds, pattern=name)]
+        row = next(r for r in result_of(*sides)["comparisons"] if r["metric"] == "coverage_240s")
+        said = f"{seeds} seeds cannot reject whatever the difference"
+        assert (row["detectable"] is None, row["note"] == said) == (not enough, not enough), seeds
+
+
+def test_headlines_keep_tiers_apart_and_say_what_they_take_for_granted(base: EpisodeMetrics) -> None:
+    episodes = [*crossed(base, 2), *crossed(base, 2, tier="sih"), *crossed(base, 2, tier="sih", sigma=0.3)]
+    document = build_results(table(*episodes), resamples=RESAMPLES)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    rows = document["result"]["headlines"]
+    assert [(row["tier"], row["missions"]) for row in rows] == [("embedded", 8), ("sih", 16)]
+    page = results_markdown(document)
+    assert "| embedded | present | 8 |" in page and "| sih | present | 16 |" in page
+    assert "Missions taken as independent; 3 conditions share layouts and seeds." in page
+    html = render(document, [None] * len(episodes))
+    assert "Missions taken as independent; 3 conditions share layouts and seeds." in html
+    assert "sih, victims present" in html
+
+
+def test_a_stray_seed_costs_a_comparison_nothing_and_what_is_left_out_is_said(base: EpisodeMetrics) -> None:
+    stray = flown(base, 9, 0, pattern="spiral")
+    sides = [crossed(base, 3, pattern=name) for name in ("spiral", "levy_flight")]
+    sides[1][0] = dataclasses.replace(sides[1][0], valid=False, invalid_reason="interrupted")
+    document = build_results(table(stray, *sides[0], *sides[1]), resamples=RESAMPLES)
+    row = document["result"]["comparisons"][0]
+    assert (row["seeds"], row["n"]) == (3, 9), "three seeds on the three episodes that both sides have"
+    pages = (results_markdown(document), render(document, [None] * 25))
+    for said in ("c01: seed 9 left out: not flown on both sides", "c01: 1 of 4 episodes left out: not in every"):
+        assert all(said in page for page in pages), said
+    assert all("c02: 1 of 4 episodes left out" in page for page in pages)
+    assert (
+        "conditions were flown with different seeds: c01 by 0, 1, 2, 9; c02 by 0 to 2" in document["result"]["warnings"]
+    )
+    same = result_of(*crossed(base, 3, pattern="spiral"), *crossed(base, 3, pattern="levy_flight"))
+    assert same["warnings"] == []
+
+
+def test_notes_under_a_table_name_their_conditions_and_say_when_there_are_more(base: EpisodeMetrics) -> None:
+    broken = [
+        dataclasses.replace(e, valid=e.seed > 0 or e.episode > k, invalid_reason="x")
+        for k in range(14)
+        for e in crossed(base, 2, 20, sigma=0.01 * k)
+    ]
+    page = results_markdown(build_results(table(*broken), resamples=RESAMPLES))
+    caption = next(line for line in page.splitlines() if "IQM of the seeds x episodes" in line)
+    assert "c01: 1 of 20 episodes left out" in caption and "c12: 12 of 20 episodes left out" in caption
+    assert "more notes are in results.json" in caption
+
+
+def test_noise_levels_close_together_keep_labels_apart(base: EpisodeMetrics) -> None:
+    labels = [c["label"] for c in result_of(*(flown(base, 0, 0, sigma=s) for s in (0.001, 0.004, 0.1)))["conditions"]]
+    assert [label.split(" · ")[4].split(" κ")[0] for label in labels] == ["σ 0.001", "σ 0.004", "σ 0.1"]
