@@ -189,6 +189,7 @@ def test_a_torn_last_line_is_cut_off_and_its_mission_flown_again(torn, plan, man
     fly(tmp_path / "c", manifest, plan.tasks, desk)
     assert len(desk.flown) == 21
     assert ledger.read_bytes().startswith(whole + b'{"schema')
+    assert len(read_ledger(ledger)) == 24
     assert "unfinished line" in (tmp_path / "c" / "logs" / "campaign.log").read_text()
 
 
