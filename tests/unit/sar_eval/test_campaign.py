@@ -282,6 +282,11 @@ def test_a_mission_that_does_not_repeat_is_told_loudly(plan, manifest, tmp_path)
     assert not any(r.result["coverage"] == 0.123 for r in read_ledger(tmp_path / LEDGER).values())
 
 
+def test_a_stop_among_the_bags_is_told_as_unfinished(plan, manifest, tmp_path):
+    ending = fly(tmp_path, manifest, plan.tasks, Desk(limit=26), bags="events")
+    assert (ending.left, ending.bags_left) == (0, 2)
+
+
 @pytest.mark.parametrize("reason", ["simulator_error", "worker_lost"])
 def test_a_mission_without_outcome_is_an_invalid_record_with_its_message_in_the_log(reason, plan, manifest, tmp_path):
     def outcome(job: Job) -> Outcome:
