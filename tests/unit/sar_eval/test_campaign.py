@@ -159,8 +159,8 @@ def test_a_campaign_half_flown_is_a_balanced_half(plan):
 def test_cost_takes_the_speed_of_what_was_flown(plan):
     stated = cost(plan.tasks, 2, "none")
     measured = cost(plan.tasks, 2, "none", [{"wall_s": 2.0, "setup_s": 0.0, "rtf": 30.0}])
-    assert stated.simulated_h == pytest.approx(24 * 65 / 3600)
-    assert (stated.wall_h, measured.wall_h) == pytest.approx((24 * 65 / 60 / 2 / 3600, 24 * 65 / 30 / 2 / 3600))
+    assert stated.simulated_h == pytest.approx(24 * 95 / 3600)
+    assert (stated.wall_h, measured.wall_h) == pytest.approx((24 * 95 / 60 / 2 / 3600, 24 * 95 / 30 / 2 / 3600))
     assert "stated" in stated.basis and "measured on 1 episode" in measured.basis
     assert cost(plan.tasks, 2, "all").disk_gb > 10 * stated.disk_gb
 
