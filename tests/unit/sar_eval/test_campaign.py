@@ -159,8 +159,8 @@ def test_a_campaign_half_flown_is_a_balanced_half(plan):
 def test_cost_takes_the_speed_of_what_was_flown(plan):
     stated = cost(plan.tasks, 2, "none")
     measured = cost(plan.tasks, 2, "none", [{"wall_s": 2.0, "setup_s": 0.0, "rtf": 30.0}])
-    assert stated.simulated_h == pytest.approx(24 * 65 / 3600)
-    assert (stated.wall_h, measured.wall_h) == pytest.approx((24 * 65 / 60 / 2 / 3600, 24 * 65 / 30 / 2 / 3600))
+    assert stated.simulated_h == pytest.approx(24 * 95 / 3600)
+    assert (stated.wall_h, measured.wall_h) == pytest.approx((24 * 95 / 60 / 2 / 3600, 24 * 95 / 30 / 2 / 3600))
     assert "stated" in stated.basis and "measured on 1 episode" in measured.basis
     assert cost(plan.tasks, 2, "all").disk_gb > 10 * stated.disk_gb
 
@@ -189,6 +189,7 @@ def test_a_torn_last_line_is_cut_off_and_its_mission_flown_again(torn, plan, man
     fly(tmp_path / "c", manifest, plan.tasks, desk)
     assert len(desk.flown) == 21
     assert ledger.read_bytes().startswith(whole + b'{"schema')
+    assert len(read_ledger(ledger)) == 24
     assert "unfinished line" in (tmp_path / "c" / "logs" / "campaign.log").read_text()
 
 
@@ -279,6 +280,11 @@ def test_a_mission_that_does_not_repeat_is_told_loudly(plan, manifest, tmp_path)
     assert all((tmp_path / "bags" / f"{key}.differs").is_dir() for key in ending.differing)
     assert "differs in coverage" in (tmp_path / "logs" / "campaign.log").read_text()
     assert not any(r.result["coverage"] == 0.123 for r in read_ledger(tmp_path / LEDGER).values())
+
+
+def test_a_stop_among_the_bags_is_told_as_unfinished(plan, manifest, tmp_path):
+    ending = fly(tmp_path, manifest, plan.tasks, Desk(limit=26), bags="events")
+    assert (ending.left, ending.bags_left) == (0, 2)
 
 
 @pytest.mark.parametrize("reason", ["simulator_error", "worker_lost"])

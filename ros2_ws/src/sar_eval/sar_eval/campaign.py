@@ -64,6 +64,7 @@ class Ending:
     recorded: int
     flown_now: int
     left: int
+    bags_left: int
     invalid: dict[str, int]
     collisions: int
     differing: tuple[str, ...]
@@ -157,7 +158,7 @@ class Campaign:
                 flown = len(self.ledger.records) - before
                 tell(self._progress(flown, time.monotonic() - began, len(missing), tasks))
         self._clear_scratch()
-        return self._end(tasks, len(self.ledger.records) - before, stop() is not None)
+        return self._end(tasks, bags, len(self.ledger.records) - before, stop() is not None)
 
     def _wants_bag(self, record: Record, mode: str) -> bool:
         result = record.result
@@ -231,7 +232,7 @@ class Campaign:
             bags=sum(r.run.get("bag") is not None for r in records),
         )
 
-    def _end(self, tasks: list[Task], flown: int, stopped: bool) -> Ending:
+    def _end(self, tasks: list[Task], bags: str, flown: int, stopped: bool) -> Ending:
         records = self.ledger.records
         whole = len(records) == len(self.manifest.episodes)
         invalid = Counter(r.result["invalid_reason"] for r in records.values() if not r.result["valid"])
@@ -240,6 +241,7 @@ class Campaign:
             recorded=len(records),
             flown_now=flown,
             left=len(self.missing(tasks)),
+            bags_left=sum(t.key in records and self._wants_bag(records[t.key], bags) for t in tasks),
             invalid=dict(sorted(invalid.items())),
             collisions=sum(r.result["collisions"] for r in records.values()),
             differing=tuple(self.differing),

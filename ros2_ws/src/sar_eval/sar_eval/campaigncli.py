@@ -301,6 +301,7 @@ def _exit(folder: Path, ending: Any) -> None:
         )
     if ending.invalid:
         note("INVALID: " + ", ".join(f"{count} {reason}" for reason, count in ending.invalid.items()))
-    if ending.stopped and ending.left:
-        note(f"stopped with {ending.left} missions to fly; go on with: {shlex.join(['sar-eval', *sys.argv[1:]])}")
+    if ending.stopped and (ending.left or ending.bags_left):
+        left = f"{ending.left} missions to fly and {ending.bags_left} bags to record"
+        note(f"stopped with {left}; go on with: {shlex.join(['sar-eval', *sys.argv[1:]])}")
         raise typer.Exit(RunError.exit_code)

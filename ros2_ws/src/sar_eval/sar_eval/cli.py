@@ -386,5 +386,5 @@ def main() -> None:
         # Python's shutdown restores the default handlers, and one more signal would then replace the exit code.
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        os._exit(code or 0)
     sys.exit(code)

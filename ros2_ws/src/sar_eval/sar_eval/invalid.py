@@ -7,8 +7,6 @@ from typing import Any
 from sar_eval.config import Episode
 from sar_eval.episode import Flight, Record
 
-REASONS = ("simulator_error", "worker_lost")
-
 
 def invalid_record(episode: Episode, reason: str) -> Record:
     """As if the episode had ended before its first tick; the same for whoever writes it."""

@@ -200,11 +200,11 @@ class Cost:
 
 STATED_RTF = 60.0
 """Simulated over wall seconds of one process with 4 drones and the radio on, embedded tier (docs/performance.md)."""
-OVERHEAD_S = 60.0
-"""Take-off, return and landing beside the search time."""
-RECORD_BYTES = 9_000
-BAG_BYTES_PER_S = 32_000
-"""Of one drone's topics per simulated second, compressed."""
+OVERHEAD_S = 90.0
+"""Take-off, return and landing beside the search time, as eight missions of 60 s in the village took."""
+RECORD_BYTES = 4_500
+BAG_BYTES_PER_S = 6_000
+"""Of one drone's topics per simulated second, compressed, in the bags of two of these missions."""
 
 
 def cost(tasks: Iterable[Task], workers: int, bags: str, flown: Iterable[dict[str, Any]] = ()) -> Cost:
