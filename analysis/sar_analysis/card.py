@@ -88,9 +88,11 @@ def not_computed(episodes: Sequence[EpisodeMetrics], against_oracle: bool) -> li
     found = []
     if not against_oracle:
         found.append({"what": "optimality gap", "why": "no oracle's returns were given (--reference)"})
-    if not any(e.configuration.get("policy") for e in episodes):
-        found.append({"what": "sample-efficiency curves", "why": "no learned policy was flown, so nothing was trained"})
-    return found
+    trained = any(e.configuration.get("policy") for e in episodes)
+    why = "missions hold no evaluations made during training; python -m sar_analysis.efficiency takes those"
+    if not trained:
+        why = "no learned policy was flown, so nothing was trained"
+    return [*found, {"what": "sample-efficiency curves", "why": why}]
 
 
 def _settings(episodes: Sequence[EpisodeMetrics]) -> tuple[dict[str, Any], dict[str, list[Any]]]:

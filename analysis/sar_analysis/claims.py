@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -9,9 +10,9 @@ from sar_analysis.improvement import paired_improvement
 from sar_analysis.interval import Interval
 from sar_analysis.prereg import Registration, Threshold
 from sar_analysis.resampling import bootstrap, paired
-from sar_analysis.scores import Scores, listed
+from sar_analysis.scores import Scores, listed, on_common_episodes
 from sar_analysis.statistics import Statistic, iqm_of, mean_iqm_of_levels, mean_of, quantile_of
-from sar_core.errors import MissingDataError
+from sar_core.errors import MissingDataError, SarError
 
 ESTIMATORS: dict[str, Callable[[Scores], Statistic]] = {
     "iqm": iqm_of,
@@ -23,11 +24,12 @@ ESTIMATORS: dict[str, Callable[[Scores], Statistic]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """One registered threshold, the interval that decided it, and how."""
+    """One registered threshold, the interval that decided it, and how; undecided, the reason stands in ``refused``."""
 
     threshold: Threshold
-    interval: Interval
-    holds: bool
+    interval: Interval | None
+    holds: bool | None
+    refused: str | None = None
 
 
 def estimate(registration: Registration, scores: Scores) -> Interval:
@@ -38,7 +40,12 @@ def estimate(registration: Registration, scores: Scores) -> Interval:
 
 
 def compare(registration: Registration, first: Scores, second: Scores) -> Interval:
-    """First against second, paired by (seed, episode), with the registered estimator and method."""
+    """First against second, paired by (seed, episode), with the registered estimator and method.
+
+    Under best_effort either side may have lost episodes of its own: what both still have is compared.
+    """
+    if registration.failure_policy == "best_effort":
+        first, second = on_common_episodes([first, second])
     b = registration.bootstrap
     settings = (b.method, b.reading, b.resamples, b.seed, b.confidence)
     if registration.estimator == "probability_of_improvement":
@@ -46,17 +53,29 @@ def compare(registration: Registration, first: Scores, second: Scores) -> Interv
     return paired(first, second, ESTIMATORS[registration.estimator], *settings)
 
 
-def decide(registration: Registration, tables: Mapping[str, Scores]) -> tuple[Verdict, ...]:
-    """Every threshold of the registration in its order; ``tables`` holds one table per condition name."""
+def decide(registration: Registration, tables: Mapping[str, Scores | str]) -> tuple[Verdict, ...]:
+    """Every threshold of the registration in its order, each on its own: one that cannot be decided says why.
+
+    ``tables`` holds one table per condition name, or the reason why there is none.
+    """
     missing = [condition.name for condition in registration.conditions if condition.name not in tables]
     if missing:
         raise MissingDataError(f"{registration.metric}: no table for condition {listed(missing)}; all are needed")
-    verdicts = []
-    for threshold in registration.thresholds:
-        scores = tables[threshold.condition]
-        if threshold.against is None:
-            interval = estimate(registration, scores)
-        else:
-            interval = compare(registration, scores, tables[threshold.against])
-        verdicts.append(Verdict(threshold, interval, threshold.holds(interval)))
-    return tuple(verdicts)
+    return tuple(_decided(registration, threshold, tables) for threshold in registration.thresholds)
+
+
+def _decided(registration: Registration, threshold: Threshold, tables: Mapping[str, Scores | str]) -> Verdict:
+    sides = [tables[name] for name in (threshold.condition, threshold.against) if name is not None]
+    reasons = [side for side in sides if isinstance(side, str)]
+    if reasons:
+        return Verdict(threshold, None, None, "; ".join(dict.fromkeys(reasons)))
+    scores = [side for side in sides if isinstance(side, Scores)]
+    try:
+        interval = estimate(registration, *scores) if len(scores) == 1 else compare(registration, *scores)
+    except SarError as error:
+        return Verdict(threshold, None, None, str(error))
+    if math.isnan(getattr(interval, threshold.part)):
+        end = f"its {threshold.part} end" if threshold.part != "value" else "its value"
+        why = f"{registration.metric}: {end} is undefined; a median among misses needs a percentile interval"
+        return Verdict(threshold, None, None, why)
+    return Verdict(threshold, interval, threshold.holds(interval))

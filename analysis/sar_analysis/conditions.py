@@ -19,7 +19,10 @@ from sar_analysis.summary import CONDITION, NOISE
 
 PER_EPISODE = ("seed", "episode", "policy_sha256")
 PATTERN = ("pattern", "policy")
-_OWN = (*CONDITION, "name", "world_sha256")
+_OWN = (*CONDITION, "name")
+Level = tuple[float | None, ...]
+Slot = tuple[int, int, Level]
+"""One mission as it is planned: seed, episode, noise level."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ def group(episodes: Iterable[EpisodeMetrics]) -> tuple[Group, ...]:
     settings = [_settings(e, policy) for e, policy in zip(listed, policy_names(listed), strict=True)]
     names = sorted({name for found in settings for name in found})
     varying = [n for n in names if n == "policy" or len({_key(found.get(n)) for found in settings}) > 1]
+    if "world_sha256" in varying and len({e.world for e in listed}) == len({e.world_sha256 for e in listed}):
+        varying.remove("world_sha256")
     members: dict[tuple[str, ...], list[int]] = {}
     for index, (e, found) in enumerate(zip(listed, settings, strict=True)):
         key = [*(_key(getattr(e, name)) for name in CONDITION), *(_key(found.get(name)) for name in varying)]
@@ -136,41 +141,48 @@ def _sha(e: EpisodeMetrics) -> str:
     return str(e.configuration.get("policy_sha256") or "unknown")
 
 
-def crossed(metric: str, episodes: Iterable[EpisodeMetrics], drop_incomplete: bool = True) -> Scores:
+def crossed(
+    metric: str, episodes: Iterable[EpisodeMetrics], drop_incomplete: bool = True, unflown: Iterable[Slot] = ()
+) -> Scores:
     """The metric as a seeds x episodes table; an episode flown at several noise levels is one layout at each.
 
-    INVALID missions are holes. An episode that is not whole for every seed is left out for all, and a note says so.
+    INVALID missions are holes, and so is whatever should have been flown and was not (`unflown`). An episode that is
+    not whole for every seed is left out for all, and a note says so.
     """
-    listed = list(episodes)
-    levels = sorted({_level(e) for e in listed}, key=str)
-    columns = {
-        pair: number for number, pair in enumerate(sorted({(levels.index(_level(e)), e.episode) for e in listed}))
-    }
+    found = [((e.seed, e.episode, level_of(e)), getattr(e, metric) if e.valid else None, e.valid) for e in episodes]
+    found += [(slot, None, True) for slot in unflown]
+    levels = sorted({level for (_, _, level), _, _ in found}, key=str)
+    pairs = sorted({(levels.index(level), episode) for (_, episode, level), _, _ in found})
+    columns = {pair: number for number, pair in enumerate(pairs)}
     return from_cells(
         metric,
         [
             Cell(
-                seed=e.seed,
-                episode=columns[levels.index(_level(e)), e.episode] if len(levels) > 1 else e.episode,
-                value=getattr(e, metric) if e.valid else None,
-                level=_level(e),
-                layout=e.episode,
+                seed=seed,
+                episode=columns[levels.index(level), episode] if len(levels) > 1 else episode,
+                value=value,
+                level=level,
+                layout=episode,
+                valid=valid,
             )
-            for e in listed
+            for (seed, episode, level), value, valid in found
         ],
         drop_incomplete,
     )
 
 
-def with_undetected(episodes: Iterable[EpisodeMetrics]) -> list[EpisodeMetrics]:
-    """The same missions with an infinite error where no victim was found, as medians and profiles count it."""
-    return [
-        replace(e, localization_error_m=math.inf) if e.victims and e.localization_error_m is None else e
-        for e in episodes
-    ]
+def with_misses(metric: str, episodes: Iterable[EpisodeMetrics]) -> list[EpisodeMetrics]:
+    """The same missions with an infinite value where one sought and missed: a miss must not help a median."""
+
+    def sought(e: EpisodeMetrics) -> bool:
+        return e.coverage is not None if metric == "time_to_95_s" else bool(e.victims) and e.detections is not None
+
+    missed: dict[str, Any] = {metric: math.inf}
+    return [replace(e, **missed) if getattr(e, metric) is None and sought(e) else e for e in episodes]
 
 
-def _level(e: EpisodeMetrics) -> tuple[float | None, ...]:
+def level_of(e: EpisodeMetrics) -> Level:
+    """The noise a mission was flown at: sigma and kappa, both None without radio."""
     return tuple(getattr(e, name) for name in NOISE)
 
 

@@ -8,7 +8,7 @@ for is not drawn, and ``left_out`` says which and why. The same document gives t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,9 +68,10 @@ def draw_figures(results: dict[str, Any], out: Path) -> list[Path]:
     return written
 
 
-def left_out(results: dict[str, Any]) -> dict[str, str]:
-    """Why each picture that cannot be drawn is missing."""
-    return {name: reason for name, (_, reason) in FIGURES.items() if make_figure(name, results) is None}
+def undrawn(written: Iterable[Path]) -> dict[str, str]:
+    """Why each picture is missing that is not among those :func:`draw_figures` wrote."""
+    there = {path.stem for path in written}
+    return {name: reason for name, (_, reason) in FIGURES.items() if name not in there}
 
 
 def make_figure(name: str, results: dict[str, Any]) -> Figure | None:

@@ -66,7 +66,8 @@ def paired_improvement(
 ) -> Interval:
     """P(first > second) on the same seed and episode, ties half."""
     check_paired(first, second)
-    table = dataclasses.replace(first, values=wins(first.values, second.values))
+    notes = tuple(dict.fromkeys((*first.notes, *second.notes)))
+    table = dataclasses.replace(first, values=wins(first.values, second.values), notes=notes)
     interval = bootstrap(table, mean_of, design, reading, resamples, seed, confidence)
     return dataclasses.replace(interval, estimand=f"P(improvement), paired by seed and episode: {interval.estimand}")
 

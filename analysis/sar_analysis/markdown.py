@@ -7,7 +7,7 @@ from typing import Any
 
 from sar_analysis.tables import headline, text_tables
 from sar_analysis.texttable import TextTable
-from sar_analysis.wording import NONE, number, numbers, setting, spread
+from sar_analysis.wording import NONE, number, numbers, setting, verdict
 
 MOST_WARNINGS = 20
 
@@ -41,8 +41,9 @@ def _summary(result: Mapping[str, Any]) -> list[str]:
 
 
 def _registered(r: Mapping[str, Any]) -> str:
-    held = sum(v["holds"] for v in r["verdicts"])
+    held, undecided = sum(v.get("holds", False) for v in r["verdicts"]), sum("refused" in v for v in r["verdicts"])
     claims = f"{held} of {len(r['verdicts'])} claims hold" if r["refused"] is None else "its claims cannot be decided"
+    claims += f", {undecided} cannot be decided" if undecided else ""
     return f"{r['name']} {r['sentence']}; {claims}; {len(r['deviations'])} deviations"
 
 
@@ -69,8 +70,10 @@ def _registration(result: Mapping[str, Any]) -> list[str]:
     if r["refused"] is not None:
         lines.append(f"- not decided: {r['refused']}")
     for v in r["verdicts"]:
-        shown = spread(r["metric"], v) if v["value"] is not None else "undefined"
-        lines.append(f"- {'HOLDS' if v['holds'] else 'FAILS'}: {v['claim']} ({shown}, {v['method']})")
+        if "refused" in v:
+            lines.append(f"- NOT DECIDED: {v['claim']}: {v['refused']}")
+            continue
+        lines.append(f"- {'HOLDS' if v['holds'] else 'FAILS'}: {v['claim']} ({verdict(r, v)})")
     return ["\n".join(lines)]
 
 

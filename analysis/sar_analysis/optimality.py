@@ -91,7 +91,9 @@ def gap_scores(episodes: Iterable[EpisodeMetrics], reference: Reference, drop_in
     """The gaps of one condition as a crossed table, whose mean is the optimality gap under any design."""
     every = list(episodes)
     known = {(gap.seed, gap.episode): gap.gap for gap in gaps(every, reference)}
-    cells = [Cell(e.seed, e.episode, known.get((e.seed, e.episode)), (e.sigma, e.kappa), e.episode) for e in every]
+    cells = [
+        Cell(e.seed, e.episode, known.get((e.seed, e.episode)), (e.sigma, e.kappa), e.episode, e.valid) for e in every
+    ]
     return from_cells("optimality_gap", cells, drop_incomplete)
 
 

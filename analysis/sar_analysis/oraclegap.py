@@ -26,7 +26,7 @@ def _held(reference: Reference, g: Group, options: Options) -> dict[str, Any]:
     head = {"id": g.id, "tier": g.plain["tier"], "missions": len(g.valid), "invalid": len(g.episodes) - len(g.valid)}
     try:
         found = gaps(g.episodes, reference)
-        table = gap_scores(g.episodes, reference)
+        table = gap_scores(g.episodes, reference, drop_incomplete=True)
         told = bootstrap(table, mean_of, "seeds", "t", options.resamples, options.seed, options.confidence)
     except SarError as error:
         return {**head, "refused": str(error)}

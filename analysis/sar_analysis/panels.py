@@ -296,19 +296,36 @@ def registration(result: Plain) -> Html:
     found, title = result.get("registration"), "Registration"
     if not found:
         return section("registration", title, note("These results were not held against a pre-registration."))
-    departed = found.get("deviations") or []
-    verdicts = [
-        tag("li", f"{v.get('claim', '')}: {'holds' if v.get('holds') else 'does not hold'}")
-        for v in found.get("verdicts") or []
-    ]
     return section(
         "registration",
         title,
-        tag("p", found.get("sentence") or found.get("status")),
-        tag("p", "SHA-256 ", tag("code", found.get("sha256") or "none")),
-        tag("ul", *verdicts) if verdicts else note("No claim was judged."),
-        tag("ul", *(tag("li", d) for d in departed)) if departed else note("Nothing departed from it."),
+        tag("p", f"{found['name']} {found['sentence']}. SHA-256 ", tag("code", found["sha256"])),
+        tag("p", f"Hypothesis: {found['hypothesis']}"),
+        tag(
+            "p",
+            f"Metric {found['metric']}, estimator {found['estimator']}, purpose {found['run_purpose']}, "
+            f"policy {found['failure_policy']}.",
+        ),
+        _claims(found),
+        tag("h3", "Deviations"),
+        tag("ul", *(tag("li", d) for d in found["deviations"]))
+        if found["deviations"]
+        else note("Nothing departed from it."),
     )
+
+
+def _claims(found: Plain) -> Html:
+    if found["refused"] is not None:
+        return tag("p", f"Nothing was decided: {found['refused']}")
+    if not found["verdicts"]:
+        return note("No claim was registered.")
+    return tag("ul", *(tag("li", f"{v['claim']}: {_decision(found, v)}") for v in found["verdicts"]))
+
+
+def _decision(found: Plain, v: Plain) -> str:
+    if "refused" in v:
+        return f"not decided: {v['refused']}"
+    return f"{'holds' if v['holds'] else 'does not hold'} ({wording.verdict(found, v)})"
 
 
 def warnings(result: Plain) -> Html:

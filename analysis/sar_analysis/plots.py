@@ -5,6 +5,7 @@ Lines and markers carry the condition's name as their label, so that what was dr
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -147,9 +148,9 @@ def noise(result: Result) -> Any:
     if not drawn or len(levels) < 2:
         return None
     lines = _noise_lines(result, rows)
-    kept = dict(list(lines.items())[:MOST_LINES])
-    per_row = [row["missions"] for own in kept.values() for row in own]
-    labels, common = short_labels([{"id": _line_id(own), "condition": dict(key)} for key, own in kept.items()])
+    kept = lines[:MOST_LINES]
+    per_row = [row["missions"] for _, own in kept for row in own]
+    labels, common = short_labels([{"id": _line_id(own), "condition": condition} for condition, own in kept])
     caption = (
         f"{common}n = {sum(per_row)} missions, {_range(per_row)} at each point. Bars: exact 95 % intervals; those of "
         "CEP50 from order statistics, where an end that too few detections cannot give is left open."
@@ -159,7 +160,7 @@ def noise(result: Result) -> Any:
     figure, axes = frame(result, "noise envelope", caption, [1.05] * len(drawn), entries=len(kept), shared=True)
     for axis, name in zip(axes, drawn, strict=True):
         words, factor = panels[name]
-        for k, (own, label) in enumerate(zip(kept.values(), labels, strict=True)):
+        for k, ((_, own), label) in enumerate(zip(kept, labels, strict=True)):
             known = sorted((row for row in own if _known(row.get(name))), key=lambda row: levels.index(_level(row)))
             at = [levels.index(_level(row)) + 0.06 * (k - (len(kept) - 1) / 2) for row in known]
             arms = [_arms(row[name]) for row in known]
@@ -179,15 +180,15 @@ def _level(row: dict[str, Any]) -> tuple[float, float]:
     return row["sigma"], number_of(row["kappa"])
 
 
-def _noise_lines(result: Result, rows: Sequence[dict[str, Any]]) -> dict[tuple[tuple[str, Any], ...], list[Any]]:
+def _noise_lines(result: Result, rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], list[Any]]]:
     """The envelope's rows by what was the same apart from noise; a row without its condition has world and pattern."""
     by_id = {group["id"]: group["condition"] for group in result.get("conditions") or []}
-    lines: dict[tuple[tuple[str, Any], ...], list[Any]] = {}
+    lines: dict[str, tuple[dict[str, Any], list[Any]]] = {}
     for row in rows:
         whole = by_id.get(row.get("condition"), {key: row[key] for key in ("world", "pattern")})
-        key = tuple((name, value) for name, value in whole.items() if name not in ("sigma", "kappa"))
-        lines.setdefault(key, []).append(row)
-    return lines
+        rest = {name: value for name, value in whole.items() if name not in ("sigma", "kappa")}
+        lines.setdefault(json.dumps(rest, sort_keys=True), (rest, []))[1].append(row)
+    return list(lines.values())
 
 
 def _line_id(rows: Sequence[dict[str, Any]]) -> str:

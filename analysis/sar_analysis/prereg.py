@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from sar_analysis.designs import Design
 from sar_analysis.interval import Interval, Reading
@@ -25,6 +26,8 @@ SCHEMA_VERSION = 1
 Purpose = Literal["leaderboard", "power", "debug"]
 # A public row rests on at least ten seeds, as the evaluation protocol asks; a power study needs a spread to work from.
 LEAST_SEEDS: dict[Purpose, int] = {"leaderboard": 10, "power": 5, "debug": 1}
+OPEN_ENDED = ("localization_error_m", "final_localization_error_m", "gdop", "time_to_first_detection_s", "time_to_95_s")
+"""Metrics that a mission which missed has no number for: it counts as beyond every number, never as left out."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+$")]
 Sentence = Annotated[str, Field(min_length=1)]
@@ -41,6 +44,16 @@ class Condition(_Model):
 
     name: Name
     changes: dict[Name, str | int | float | bool | None] = {}
+
+    @field_validator("changes")
+    @classmethod
+    def _storable(cls, changes: dict[str, Any]) -> dict[str, Any]:
+        """No phase noise (kappa infinite) is the word inf, as in results: JSON and so the lock hold no infinity."""
+        told = {key: "inf" if value in (math.inf, ".inf") else value for key, value in changes.items()}
+        for key, value in told.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{key} is {value}; allowed: a finite number or inf")
+        return told
 
 
 class Episodes(_Model):
@@ -107,6 +120,11 @@ class Registration(_Model):
         if self.estimator == "probability_of_improvement" and len(names) < 2:
             raise ValueError(
                 "estimator: probability_of_improvement compares conditions; allowed: at least 2 conditions"
+            )
+        if self.metric in OPEN_ENDED and self.estimator != "median":
+            raise ValueError(
+                f"estimator: {self.estimator} of {self.metric} has no place for a miss, which is beyond every number; "
+                "allowed: median"
             )
         self._fit_for_purpose()
         return self

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sar_analysis.claims import Verdict, decide
-from sar_analysis.conditions import Group, crossed, with_undetected
+from sar_analysis.conditions import Group, Level, Slot, crossed, level_of, plain_value, with_misses
 from sar_analysis.metrics import EpisodeMetrics
-from sar_analysis.prereg import Condition, Registration, deviations, load_registration, verify
-from sar_analysis.scores import Scores, listed
+from sar_analysis.prereg import OPEN_ENDED, Condition, Registration, deviations, load_registration, verify
+from sar_analysis.scores import Scores, level_words, listed
 from sar_analysis.sections import interval
 from sar_analysis.summary import NOISE
 from sar_core.errors import InputError, MissingDataError, SarError
@@ -52,6 +53,12 @@ def departures(registration: Registration, groups: Sequence[Group]) -> tuple[str
             {e.episode for g in groups for e in g.episodes},
         )
     )
+    found += [
+        f"condition {name}: {len(missing)} of {planned} registered missions not flown: {listed(_named(missing, grid))}"
+        for name, mine in named.items()
+        for planned, missing, grid in [unflown(registration, mine)]
+        if mine and missing
+    ]
     claimed = {g.id for group in named.values() for g in group}
     if stray := [g.label for g in groups if g.id not in claimed]:
         found.append(f"conditions flown but not registered: {listed(stray)}")
@@ -65,27 +72,58 @@ def departures(registration: Registration, groups: Sequence[Group]) -> tuple[str
     return tuple(found)
 
 
+def unflown(registration: Registration, mine: Sequence[Group]) -> tuple[int, list[Slot], bool]:
+    """How many missions were registered for the condition these groups meet, which nobody flew, and if on a grid.
+
+    A registration names no noise beyond `changes`, so the flights tell it: if any episode was flown at several levels
+    every episode is due at each of them, otherwise each episode at its own.
+    """
+    seeds, episodes = registration.seeds, registration.episodes.indices
+    done = {(e.seed, e.episode, level_of(e)) for g in mine for e in g.episodes}
+    due: dict[int, set[Level]] = {episode: set() for episode in episodes}
+    for seed, episode, level in done:
+        if seed in seeds and episode in due:
+            due[episode].add(level)
+    levels = sorted(set().union(*due.values()), key=str) or [(None,) * len(NOISE)]
+    grid = any(len(own) > 1 for own in due.values())
+    if grid:
+        due = {episode: set(levels) for episode in due}
+    slots = [(s, e, level) for s in seeds for e in episodes for level in sorted(due[e] or levels[:1], key=str)]
+    return len(slots), [slot for slot in slots if slot not in done], grid
+
+
+def _named(slots: Sequence[Slot], grid: bool) -> list[str]:
+    return [f"seed {s} episode {e}" + (f" at {level_words(level)}" if grid else "") for s, e, level in slots]
+
+
 def matching(condition: Condition, groups: Sequence[Group]) -> list[Group]:
     """The flown conditions that have every setting a registered one names."""
-    return [g for g in groups if all(_flown(g, key) == value for key, value in condition.changes.items())]
+    return [g for g in groups if all(plain_value(_flown(g, key)) == value for key, value in condition.changes.items())]
 
 
-def tables(registration: Registration, groups: Sequence[Group]) -> dict[str, Scores]:
-    """One crossed table per registered condition, of the registered seeds and episodes only."""
+def tables(registration: Registration, groups: Sequence[Group]) -> dict[str, Scores | str]:
+    """One crossed table per registered condition, of the registered seeds and episodes only; or why there is none."""
     if registration.metric not in EpisodeMetrics.__dataclass_fields__:
         raise InputError(f"metric {registration.metric!r} is no column of the episodes' table; see docs/metrics.md")
-    found = {}
+    found: dict[str, Scores | str] = {}
     for condition in registration.conditions:
-        mine = matching(condition, groups)
-        _only_noise_differs(condition.name, mine)
-        episodes = [e for g in mine for e in g.episodes]
-        episodes = [e for e in episodes if e.seed in registration.seeds and e.episode in registration.episodes.indices]
-        if not episodes:
-            raise MissingDataError(f"condition {condition.name}: none of its registered missions was flown")
-        if registration.estimator == "median" and registration.metric == "localization_error_m":
-            episodes = with_undetected(episodes)
-        found[condition.name] = crossed(registration.metric, episodes, registration.failure_policy == "best_effort")
+        try:
+            found[condition.name] = _table(registration, condition, matching(condition, groups))
+        except SarError as error:
+            found[condition.name] = str(error)
     return found
+
+
+def _table(registration: Registration, condition: Condition, mine: Sequence[Group]) -> Scores:
+    _only_noise_differs(condition.name, mine)
+    episodes = [e for g in mine for e in g.episodes]
+    episodes = [e for e in episodes if e.seed in registration.seeds and e.episode in registration.episodes.indices]
+    if not episodes:
+        raise MissingDataError(f"condition {condition.name}: none of its registered missions was flown")
+    if registration.metric in OPEN_ENDED:
+        episodes = with_misses(registration.metric, episodes)
+    drop, (_, holes, _) = registration.failure_policy == "best_effort", unflown(registration, mine)
+    return crossed(registration.metric, episodes, drop, holes)
 
 
 def _only_noise_differs(name: str, groups: Sequence[Group]) -> None:
@@ -112,13 +150,16 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
     t = verdict.threshold
     against = f" against {t.against}" if t.against else ""
     relation = t.relation.replace("_", " ")
-    return {
+    found = {
         "claim": f"{t.condition}{against}: {t.part} {relation} {t.limit:g}",
         "condition": t.condition,
         "against": t.against,
         "part": t.part,
         "relation": t.relation,
         "limit": t.limit,
-        "holds": verdict.holds,
-        **interval(verdict.interval),
     }
+    if verdict.interval is None:
+        return {**found, "refused": verdict.refused}
+    parts = {part: getattr(verdict.interval, part) for part in ("value", "low", "high")}
+    beyond = {part: plain_value(value) for part, value in parts.items() if math.isinf(value)}
+    return {**found, "holds": verdict.holds, **interval(verdict.interval), "beyond": beyond}

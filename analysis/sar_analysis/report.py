@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sar_analysis.csvfiles import write_csv_files
-from sar_analysis.figures import draw_figures
+from sar_analysis.figures import draw_figures, undrawn
 from sar_analysis.latex import results_latex
 from sar_analysis.markdown import results_markdown
 from sar_analysis.optimality import load_reference
@@ -93,6 +93,7 @@ def check_place(out: Path) -> None:
 
 def default_place(folder: Path) -> Path:
     """Inside a folder of bags, beside a single bag or a file of records."""
+    folder = folder.resolve()
     alone = folder.is_file() or (folder / "metadata.yaml").exists()
     name = folder.stem if folder.is_file() else folder.name
     return folder.with_name(f"{name}-report") if alone else folder / "report"
@@ -108,8 +109,8 @@ def _ours(file: Path, out: Path) -> bool:
 def _drawn(document: dict[str, Any], folder: Path) -> list[str]:
     """Draw the figures; what is missing for that is said, and the rest of the report stands without them."""
     try:
-        draw_figures(document, folder / FIGURES)
+        drawn = draw_figures(document, folder / FIGURES)
     except MissingDependencyError as error:
         shutil.rmtree(folder / FIGURES, ignore_errors=True)
         return [f"figures: {error}"]
-    return []
+    return [f"figure {name}: {why}" for name, why in undrawn(drawn).items()]

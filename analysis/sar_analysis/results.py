@@ -198,9 +198,10 @@ def _counts(table: Table) -> dict[str, int]:
 
 def _warnings(table: Table) -> list[str]:
     """The table's warnings without the folder it lay in."""
-    said = table.warnings()
+    told = table.warnings()
     if table.root is not None:
-        said = [text.replace(f"{table.root}/", "").replace(str(table.root), table.root.name) for text in said]
+        told = [text.replace(f"{table.root}/", "").replace(str(table.root), table.root.name) for text in told]
+    said = []
     groups = group(table.episodes)
     for g in groups:
         seeds = sorted({e.seed for e in g.episodes})
@@ -213,10 +214,10 @@ def _warnings(table: Table) -> list[str]:
     for g in groups:
         flown_by.setdefault(tuple(sorted({e.seed for e in g.episodes})), []).append(g.id)
     if len(flown_by) > 1:
-        told = [f"{listed(ids)} by {numbers(own)}" for own, ids in flown_by.items()]
-        more = f"; and {len(told) - 3} more sets of seeds" if len(told) > 3 else ""
-        said.append(f"conditions were flown with different seeds: {'; '.join(told[:3])}{more}")
-    return said
+        sets = [f"{listed(ids)} by {numbers(own)}" for own, ids in flown_by.items()]
+        more = f"; and {len(sets) - 3} more sets of seeds" if len(sets) > 3 else ""
+        said.append(f"conditions were flown with different seeds: {'; '.join(sets[:3])}{more}")
+    return [*said, *told]
 
 
 def _check_numbers(episodes: Sequence[EpisodeMetrics]) -> None:

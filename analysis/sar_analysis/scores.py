@@ -7,7 +7,7 @@ silence: it is refused by name, or the caller drops the episodes that some seed 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,13 +93,14 @@ def of_matrix(
 
 @dataclass(frozen=True)
 class Cell:
-    """One episode flown by one seed; ``value`` is None where the episode is INVALID or the metric undefined."""
+    """One episode of one seed; ``value`` is None where it was not flown, is INVALID (not ``valid``) or undefined."""
 
     seed: int
     episode: int
     value: float | None
     level: Hashable = "all"
     layout: Hashable = None
+    valid: bool = True
 
 
 def from_cells(metric: str, cells: Iterable[Cell], drop_incomplete: bool = False) -> Scores:
@@ -119,28 +120,50 @@ def from_cells(metric: str, cells: Iterable[Cell], drop_incomplete: bool = False
     episodes = tuple(sorted({episode for _, episode in table}))
     holes = [(s, e) for s in seeds for e in episodes if (s, e) not in table or table[s, e].value is None]
     if holes and not drop_incomplete:
-        names = listed([f"seed {s} episode {e}" for s, e in holes])
+        names = listed([_named(table, s, e) for s, e in holes])
         raise MissingDataError(f"{metric}: {len(holes)} of {len(seeds) * len(episodes)} cells have no value: {names}")
     lost = {e for _, e in holes}
     kept = tuple(e for e in episodes if e not in lost)
     if not kept:
         raise MissingDataError(f"{metric}: no episode has a value for all {len(seeds)} seeds")
-    notes = (f"{len(lost)} of {len(episodes)} episodes left out: not valid for every seed",) if lost else ()
+    invalid = all(hole in table and not table[hole].valid for hole in holes)
+    why = "not valid for every seed" if invalid else "no value for every seed"
+    notes = (f"{len(lost)} of {len(episodes)} episodes left out: {why}",) if lost else ()
     return _assemble(metric, table, seeds, kept, notes)
 
 
 def on_common_episodes(tables: Sequence[Scores]) -> list[Scores]:
-    """The tables on the episodes that all of them have, so that they pair; a note counts what each one lost."""
-    common = set(tables[0].episodes).intersection(*(table.episodes for table in tables[1:])) if tables else set()
+    """The tables on the columns that all of them have, so that they pair; a note counts what each one lost.
+
+    A column is known by its noise level and layout: the number of one flown at several levels is its table's own.
+    """
+    keys = [list(zip(table.levels, table.layouts, strict=True)) for table in tables]
+    common = set(keys[0]).intersection(*keys[1:]) if tables else set()
     if tables and not common:
         raise MissingDataError(f"{listed([table.metric for table in tables])}: no episode is common to all tables")
-    found = []
-    for table in tables:
-        columns = [c for c, episode in enumerate(table.episodes) if episode in common]
-        lost = len(table.episodes) - len(columns)
-        note = (f"{lost} of {len(table.episodes)} episodes left out: not in every compared table",) if lost else ()
-        found.append(table.on(columns, *note))
+    found: list[Scores] = []
+    for table, own in zip(tables, keys, strict=True):
+        columns = [c for c, key in enumerate(own) if key in common]
+        lost = len(own) - len(columns)
+        note = (f"{lost} of {len(own)} episodes left out: not in every compared table",) if lost else ()
+        kept = table.on(columns, *note)
+        if found and (kept.levels, kept.layouts) == (found[0].levels, found[0].layouts):
+            kept = replace(kept, episodes=found[0].episodes)
+        found.append(kept)
     return found
+
+
+def _named(table: dict[tuple[int, int], Cell], seed: int, episode: int) -> str:
+    """A cell in words; where an episode was flown at several noise levels its number is only the column's."""
+    cell = table.get((seed, episode))
+    if cell is None or cell.layout in (None, episode):
+        return f"seed {seed} episode {episode}"
+    return f"seed {seed} episode {cell.layout} at {level_words(cell.level)}"
+
+
+def level_words(level: Hashable) -> str:
+    """A noise level in words: sigma and kappa where it is such a pair."""
+    return f"sigma {level[0]}, kappa {level[1]}" if isinstance(level, tuple) and len(level) == 2 else str(level)
 
 
 def _assemble(

@@ -194,13 +194,16 @@ def _time(metric: str, when: list[float], seen: list[bool], unit: str) -> dict[s
 
 
 def coverage_curve(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
-    """Fraction scanned over search time: mean of the missions and the middle 95 % of them, point by point."""
+    """Fraction scanned over search time: mean of the missions and the middle 95 % of them, point by point.
+
+    What was scanned stays scanned: a search that ended before the longest keeps its last value.
+    """
     curves = [e.coverage_curve for e in valid if e.coverage_curve]
     method = "mean of missions; low and high enclose the middle 95 % of missions at each time"
     if not curves:
         return {"time_s": [], "mean": [], "low": [], "high": [], "missions": 0, "method": method}
-    length = min(map(len, curves))
-    table = np.array([curve[:length] for curve in curves])
+    length = max(map(len, curves))
+    table = np.array([[*curve, *[curve[-1]] * (length - len(curve))] for curve in curves])
     low, high = np.quantile(table, BAND, axis=0)
     return {
         "time_s": [k * CURVE_STEP_S for k in range(length)],

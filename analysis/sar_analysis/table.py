@@ -79,9 +79,14 @@ class Table:
     def warnings(self) -> list[str]:
         """Everything a reader of the table must know, one sentence each."""
         said = [f"{problem.kind}: {problem.reason}" for problem in self.problems]
-        said += [f"invalid: {e.episode_id} ({e.invalid_reason or 'no reason given'})" for e in self.invalid]
-        said += [f"note: {e.episode_id}: {note}" for e in self.episodes for note in e.notes]
         said += [f"mixed: {text}" for text in _mixtures(self.episodes)]
+        said += [f"invalid: {e.episode_id} ({e.invalid_reason or 'no reason given'})" for e in self.invalid]
+        told: dict[str, list[str]] = {}
+        for e in self.episodes:
+            for note in e.notes:
+                told.setdefault(note, []).append(e.episode_id)
+        for note, ids in told.items():
+            said.append(f"note: {ids[0] if len(ids) == 1 else f'{len(ids)} missions'}: {note}")
         return said
 
     def counts(self) -> dict[str, int]:
@@ -107,7 +112,7 @@ def analyze(
 
     `workers` processes read bags side by side; None takes one per CPU. `tell` hears how many of how many are read.
     """
-    path = Path(path)
+    path = Path(path).resolve()
     if path.is_file():
         return _unique(_from_records(path), path)
     if not path.is_dir():

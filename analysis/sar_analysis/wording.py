@@ -90,6 +90,28 @@ def time(item: Mapping[str, Any]) -> str:
     return f"{item['median']:.1f} s [{low}, {high}] ({came})"
 
 
+def verdict(registration: Mapping[str, Any], item: Mapping[str, Any]) -> str:
+    """What decided a registered claim: value and interval in the estimator's unit, how they were made, all notes."""
+    chance = registration["estimator"] == "probability_of_improvement"
+    metric = "improvement" if chance else registration["metric"]
+    value = _part(metric, item, "value")
+    if "value" in item["beyond"]:
+        value += " (half or more missed)" if item["beyond"]["value"] == "inf" else " (half or more of the other missed)"
+    parts = [f"{value} [{_part(metric, item, 'low')}, {_part(metric, item, 'high')}]", item["method"]]
+    parts.append(f"{100 * item['confidence']:g} % interval")
+    if item["resamples"] is not None:
+        parts.append(f"{item['resamples']} resamples, bootstrap seed {item['seed']}")
+    return ", ".join(parts) + "".join(f"; {text}" for text in item["notes"])
+
+
+def _part(metric: str, item: Mapping[str, Any], part: str) -> str:
+    if part in item["beyond"]:
+        return "beyond every number" if item["beyond"][part] == "inf" else "below every number"
+    if item[part] is None:
+        return "undefined"
+    return number(metric, item[part]) if part == "value" else bare(metric, item[part])
+
+
 def numbers(items: Sequence[int], most: int = 12) -> str:
     """A list of seeds or episodes, shortened where it runs on without a gap."""
     if not items:

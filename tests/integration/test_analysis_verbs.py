@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import sys
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sar_analysis.table import analyze
+from sar_eval.analysiscli import mission_table
 from sar_eval.cli import main
 from tests.integration.conftest import Run
 from tests.unit.sar_analysis.test_degenerate import bag, campaign
@@ -63,6 +66,16 @@ def test_analyze_prints_missions_conditions_and_warnings(sar_eval: Run, runs: Pa
     assert "invalid: s2-e0 (takeoff_timeout)" in done.stderr
     with open(tmp_path / "m.csv", newline="") as stream:
         assert len(list(csv.DictReader(stream))) == 5
+
+
+def test_every_column_of_analyze_holds_what_its_head_says(runs: Path) -> None:
+    table = analyze(runs)
+    changes = {"collisions": 2, "near_misses": 7, "detections": 0, "false_alarms": 3}
+    first = dataclasses.replace(table.valid[0], **changes)
+    view = mission_table(dataclasses.replace(table, episodes=(first,)), "embedded")
+    row = {str(column.header).replace("\n", " "): next(iter(column.cells)) for column in view.columns}
+    assert (row["colli- sions"], row["near misses"], row["false alarms"]) == ("2", "7", "3")
+    assert row["found"] == f"0 of {len(first.victims)}" and row["valid"] == "yes"
 
 
 def test_analyze_for_machines(sar_eval: Run, runs: Path) -> None:

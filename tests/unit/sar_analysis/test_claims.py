@@ -60,7 +60,21 @@ def test_thresholds_are_decided_one_by_one() -> None:
     registration = registered(thresholds=[claim(1.0, against="b"), claim(2.0, against="b"), claim(1.0)])
     verdicts = decide(registration, tables())
     assert [verdict.holds for verdict in verdicts] == [True, False, False]
-    assert "paired" in verdicts[0].interval.estimand and "paired" not in verdicts[2].interval.estimand
+    assert ["paired" in v.interval.estimand for v in verdicts if v.interval] == [True, True, False]
+
+
+def test_a_claim_without_its_table_or_its_number_says_why() -> None:
+    t = tables()
+    claims = [claim(1.0, against="b"), claim(-9.0)]
+    lost, kept = decide(registered(thresholds=claims), {"a": t["a"], "b": "b was never flown"})
+    assert (lost.holds, lost.interval, lost.refused) == (None, None, "b was never flown")
+    assert (kept.holds, kept.refused) == (True, None)
+    endless = of_matrix("return", np.where(np.arange(12) < 8, np.inf, t["a"].values))
+    t_reading = {"method": "seeds", "reading": "t"}
+    (undefined,) = decide(
+        registered(estimator="median", bootstrap=t_reading, thresholds=[claim(0.0)]), {"a": endless, "b": endless}
+    )
+    assert undefined.refused == "return: its low end is undefined; a median among misses needs a percentile interval"
 
 
 def test_a_condition_without_a_table_is_refused() -> None:

@@ -54,7 +54,7 @@ def test_one_episode(tmp_path: Path) -> None:
     bag(tmp_path)
     text = page(tmp_path)
     assert "One seed: everything here holds for that seed only, and no interval over seeds can be given." in text
-    assert "Refused: 1 seed cannot carry an interval over seeds; at least 2 are needed." in text
+    assert "c01: refused: 1 seed cannot carry an interval over seeds; at least 2 are needed." in text
     assert "no interval" in lines_of(text, "IQM (new seeds, these episodes)")
     assert "0 of 1: 0.0 % [0.0, 97.5]" in text
 
@@ -125,8 +125,7 @@ def test_a_seed_that_lacks_an_episode_costs_the_episode_not_the_truth(tmp_path: 
     text = page(tmp_path)
     assert "missing: c01 was not flown by every seed: seed 2 episode 1" in text
     assert (
-        "1 of 2 episodes left out: not valid for every seed"
-        in lines_of(text, "IQM (new seeds, these episodes)").lower()
+        "1 of 2 episodes left out: no value for every seed" in lines_of(text, "IQM (new seeds, these episodes)").lower()
     )
 
 

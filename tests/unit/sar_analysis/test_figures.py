@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_analysis.figures import FIGURES, draw_figures, left_out, make_figure
+from sar_analysis.figures import FIGURES, draw_figures, make_figure, undrawn
 from sar_core.errors import InputError
 from tests.unit.sar_analysis.documents import BANDS, LEVELS, document
 
@@ -213,17 +213,19 @@ def test_a_picture_without_data_is_left_out_and_named(tmp_path: Path) -> None:
         given["result"][key] = []
     for group in given["result"]["conditions"]:
         group["profile"] = {"tau_m": [], "share": [], "low": [], "high": []}
-    assert list(left_out(given)) == ["profiles", "noise", "efficiency"]
-    assert left_out(given)["efficiency"] == "no evaluation points of a training were given"
-    names = [path.name for path in draw_figures(given, tmp_path)]
-    assert names == [f"{name}.{kind}" for name in FIGURES if name not in left_out(given) for kind in ("png", "svg")]
+    written = draw_figures(given, tmp_path)
+    missing = undrawn(written)
+    assert list(missing) == ["profiles", "noise", "efficiency"]
+    assert missing["efficiency"] == "no evaluation points of a training were given"
+    names = [path.name for path in written]
+    assert names == [f"{name}.{kind}" for name in FIGURES if name not in missing for kind in ("png", "svg")]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
 def test_an_empty_document_draws_nothing(tmp_path: Path) -> None:
     empty = {"schema_version": 1, "result": {"title": "Stage 2 (embedded)"}, "run": {}}
     assert draw_figures(empty, tmp_path) == []
-    assert list(left_out(empty)) == list(FIGURES)
+    assert list(undrawn([])) == list(FIGURES)
 
 
 def test_the_same_document_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
@@ -248,3 +250,10 @@ def test_an_unknown_figure_and_a_file_in_the_way_are_refused(tmp_path: Path) -> 
     (tmp_path / "taken").write_text("")
     with pytest.raises(InputError, match="taken: cannot create the folder of figures"):
         draw_figures(document(), tmp_path / "taken")
+
+
+def test_settings_that_are_no_plain_values_tell_noise_lines_apart() -> None:
+    given = document()
+    for number, group in enumerate(given["result"]["conditions"]):
+        group["condition"]["faults"] = [{"kind": "gps_loss", "drone": 1 + number % 2}]
+    assert make_figure("noise", given) is not None

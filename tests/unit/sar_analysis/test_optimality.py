@@ -191,3 +191,26 @@ def test_results_hold_every_condition_to_the_oracle_or_say_why_not(flown: Episod
     assert all("optimality gap" not in item["what"] for item in document["result"]["not_computed"])
     without = build_results(Table(tuple(missions(flown)), ()), resamples=200)
     assert without["result"]["optimality"] is None and "Against the oracle" not in results_markdown(without)
+
+
+def test_an_invalid_mission_costs_results_its_episode_and_no_more(flown: EpisodeMetrics, tmp_path: Path) -> None:
+    """Episode 1 of seed 0 is INVALID: left are 0.1 and 0.5 for seed 0, 0.5 and 0.25 for seed 1."""
+    reference = load_reference(write(tmp_path / "r.json"))
+    flights = [dataclasses.replace(e, valid=(e.seed, e.episode) != (0, 1)) for e in missions(flown)]
+    document = build_results(Table(tuple(flights), ()), resamples=200, reference=reference)
+    (row,) = document["result"]["optimality"]["conditions"]
+    assert row["value"] == pytest.approx((0.1 + 0.5 + 0.5 + 0.25) / 4)
+    assert (row["missions"], row["invalid"]) == (5, 1)
+    assert any("left out" in note for note in row["notes"])
+
+
+def test_two_worlds_of_one_name_are_two_conditions(flown: EpisodeMetrics) -> None:
+    def in_world(sha256: str, name: str) -> list[EpisodeMetrics]:
+        facts = {"world": name, "world_sha256": sha256, "configuration": {"world_sha256": sha256}}
+        return [dataclasses.replace(e, **facts) for e in missions(flown)]
+
+    here, edited, desert = in_world("ab" * 32, "village"), in_world("cd" * 32, "village"), in_world("cd" * 32, "desert")
+    conditions = build_results(Table((*here, *edited), ()), resamples=200)["result"]["conditions"]
+    assert [c["missions"] for c in conditions] == [6, 6]
+    apart = build_results(Table((*here, *desert), ()), resamples=200)["result"]["conditions"]
+    assert len(apart) == 2 and all("sha256" not in c["label"] for c in apart)

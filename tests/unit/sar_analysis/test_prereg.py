@@ -72,6 +72,18 @@ def test_a_plain_registration_is_for_a_leaderboard_and_resamples_seeds(tmp_path:
             },
             "thresholds: against is missing",
         ),
+        (
+            {"metric": "time_to_95_s"},
+            "estimator: iqm of time_to_95_s has no place for a miss, which is beyond every number; allowed: median",
+        ),
+        (
+            {"metric": "localization_error_m", "estimator": "mean"},
+            "estimator: mean of localization_error_m has no place",
+        ),
+        (
+            {"metric": "time_to_first_detection_s", "estimator": "probability_of_improvement"},
+            "estimator: probability_of_improvement of time_to_first_detection_s",
+        ),
         ({"episodes": {"set_version": 1, "indices": []}}, "episodes.indices is \\[\\]"),
         (
             {"thresholds": [{"condition": "random", "part": "low", "relation": "at_least", "limit": float("nan")}]},
@@ -119,6 +131,21 @@ def test_the_hash_sees_meaning_and_not_layout(tmp_path: Path) -> None:
     path.write_text("# a comment\n" + json.dumps(turned, indent=3))
     assert prereg.load_registration(path).sha256 == plain
     assert prereg.load_registration(written(tmp_path, seeds=list(range(1, 11)))).sha256 != plain
+
+
+def test_no_phase_noise_is_one_registration_however_it_is_written(tmp_path: Path) -> None:
+    def kappa(value: Any) -> list[dict[str, Any]]:
+        return [{"name": "a", "changes": {"kappa": value}}]
+
+    path = written(tmp_path, conditions=kappa(float("inf")), thresholds=[])
+    assert "kappa: .inf" in path.read_text()
+    sha = prereg.lock(path)
+    for same in ("inf", ".inf", float("inf")):
+        written(tmp_path, conditions=kappa(same), thresholds=[])
+        assert prereg.verify(path) == prereg.Match("matches", sha)
+    for wrong in (float("nan"), float("-inf")):
+        with pytest.raises(InputError, match=r"conditions\.0\.changes.* kappa is -?(nan|inf); allowed: a finite"):
+            prereg.load_registration(written(tmp_path, conditions=kappa(wrong), thresholds=[]))
 
 
 def test_a_lock_holds_and_names_what_changed(tmp_path: Path) -> None:

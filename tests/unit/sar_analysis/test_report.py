@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import jsonschema
 import pytest
 
 from sar_analysis import report
+from sar_analysis.figures import FIGURES
 from sar_analysis.latex import escape
 from sar_analysis.report import TEXTS, default_place, write_report
 from sar_analysis.results import results_schema
@@ -26,9 +28,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def stand_in(monkeypatch: pytest.MonkeyPatch, draw: Any = None) -> None:
     """Figures and page that leave a file each, so that the folder's handling can be seen alone."""
 
-    def draw_figures(results: dict[str, Any], folder: Path) -> None:
+    def draw_figures(results: dict[str, Any], folder: Path) -> list[Path]:
         folder.mkdir()
         (folder / "coverage.png").write_text(results["result"]["title"])
+        return [folder / "coverage.png"]
 
     def write_page(results: dict[str, Any], table: Any, bags: Any, out: Path) -> Path:
         out.write_text(results["result"]["title"])
@@ -45,7 +48,8 @@ def test_everything_is_written_and_an_earlier_report_replaced(
     out = tmp_path / "out"
     made = write_report(runs, out, resamples=200)
     assert set(made.files) == {*TEXTS, "report.html", "figures/coverage.png"}
-    assert made.left_out == ()
+    assert len(made.left_out) == len(FIGURES) - 1
+    assert "figure efficiency: no evaluation points of a training were given" in made.left_out
     jsonschema.Draft202012Validator(results_schema()).validate(json.loads((out / "results.json").read_text()))
     (out / "figures" / "old.svg").write_text("an earlier figure")
     before = (out / "RESULTS.md").read_text()
@@ -143,3 +147,16 @@ def test_default_places(runs: Path, tmp_path: Path) -> None:
     assert default_place(bag) == runs / f"{bag.name}-report"
     (tmp_path / "r.jsonl").write_text("")
     assert default_place(tmp_path / "r.jsonl") == tmp_path / "r-report"
+
+
+def test_a_report_of_the_folder_one_stands_in(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names lose the folder they lie in, and nothing else: dots stay where they are."""
+    stand_in(monkeypatch)
+    (runs / "broken").mkdir(exist_ok=True)
+    (runs / "broken" / "broken.mcap").write_bytes(b"no bag")
+    monkeypatch.chdir(runs)
+    told = write_report(Path("."), tmp_path / "out", resamples=200).document["result"]["warnings"]
+    shutil.rmtree(runs / "broken")
+    assert [text for text in told if text.startswith("unreadable: broken: metadata.yaml is missing")]
+    assert not any(str(runs) in text for text in told)
+    assert default_place(Path(".")) == runs.resolve() / "report"

@@ -22,6 +22,7 @@ from sar_analysis.findings import Victim
 from sar_analysis.markdown import results_markdown
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.page import render
+from sar_analysis.panels import registration
 from sar_analysis.results import build_results, results_schema
 from sar_analysis.table import Problem, Table
 from sar_core.errors import ContractError, InputError, MissingDataError
@@ -240,6 +241,10 @@ def both(base: EpisodeMetrics, seeds: int = 10) -> list[EpisodeMetrics]:
     return crossed(base, seeds, pattern="spiral") + crossed(base, seeds, pattern="levy_flight")
 
 
+def both_at(base: EpisodeMetrics, sigma: float) -> list[EpisodeMetrics]:
+    return [e for name in ("spiral", "levy_flight") for e in crossed(base, 10, pattern=name, sigma=sigma)]
+
+
 def test_a_locked_registration_is_decided(base: EpisodeMetrics, tmp_path: Path) -> None:
     path = registered(tmp_path)
     prereg.lock(path)
@@ -259,15 +264,146 @@ def test_departures_from_a_registration_are_named(base: EpisodeMetrics, tmp_path
     said = "; ".join(found["deviations"])
     for words in ("registered seeds not flown: 9", "pheromone", "1 INVALID missions; the registered policy is strict"):
         assert words in said
-    assert found["verdicts"] == []
-    assert "cells have no value" in found["refused"]
+    assert found["refused"] is None
+    assert all("cells have no value" in v["refused"] and "holds" not in v for v in found["verdicts"])
+
+
+@pytest.mark.parametrize("policy", ["strict", "best_effort"])
+def test_what_was_registered_and_not_flown_is_a_hole(base: EpisodeMetrics, tmp_path: Path, policy: str) -> None:
+    """Every seed and every episode occurs somewhere, and yet most of one condition was never flown."""
+    path = registered(tmp_path, failure_policy=policy)
+    few = [e for e in crossed(base, 10, pattern="levy_flight") if e.seed == 0 or e.episode == 0]
+    found = build_results(table(*crossed(base, 10, pattern="spiral"), *few), path, RESAMPLES)["result"]["registration"]
+    (said,) = found["deviations"]
+    assert said == (
+        "condition levy: 27 of 40 registered missions not flown: seed 1 episode 1, seed 1 episode 2, "
+        "seed 1 episode 3, seed 2 episode 1, seed 2 episode 2 and 22 more"
+    )
+    told = json.dumps(found["verdicts"]) + str(found["refused"])
+    if policy == "strict":
+        assert "27 of 40 cells have no value: seed 1 episode 1" in told
+    else:
+        assert "3 of 4 episodes left out: no value for every seed" in told
+
+
+def test_an_episode_no_seed_flew_is_a_hole_at_every_noise_level(base: EpisodeMetrics, tmp_path: Path) -> None:
+    grid = [e for sigma in (0.05, 0.2) for e in both_at(base, sigma) if e.episode < 3]
+    whole = [flown(base, s, 3, pattern="spiral", sigma=0.05) for s in range(10)]
+    found = build_results(table(*grid, *whole), registered(tmp_path), RESAMPLES)["result"]["registration"]
+    said = "; ".join(found["deviations"])
+    assert "condition spiral: 10 of 80 registered missions not flown: seed 0 episode 3 at sigma 0.2, kappa" in said
+    assert "condition levy: 20 of 80 registered missions not flown: seed 0 episode 3 at sigma 0.05, kappa" in said
+    assert "seed 0 episode 3 at sigma 0.2, kappa" in json.dumps(found["verdicts"]) + str(found["refused"])
 
 
 def test_a_registration_that_fits_two_conditions_is_not_guessed(base: EpisodeMetrics, tmp_path: Path) -> None:
     path = registered(tmp_path)
     absent = [dataclasses.replace(e, victim_absent=True, config_sha256=f"a{e.config_sha256}") for e in both(base)]
     found = build_results(table(*both(base), *absent), path, RESAMPLES)["result"]["registration"]
-    assert "differ in victim_absent" in found["refused"]
+    assert all("differ in victim_absent" in v["refused"] for v in found["verdicts"])
+
+
+def test_invalid_missions_on_either_side_leave_what_both_have(base: EpisodeMetrics, tmp_path: Path) -> None:
+    """At two noise levels, where a column's number is not its episode's."""
+    path = registered(tmp_path, failure_policy="best_effort")
+    episodes = both_at(base, 0.05) + both_at(base, 0.2)
+    lost = {("spiral", 0.05, 3, 1), ("levy_flight", 0.2, 5, 2)}
+    episodes = [
+        dataclasses.replace(e, valid=(e.pattern, e.sigma, e.seed, e.episode) not in lost, invalid_reason=None)
+        for e in episodes
+    ]
+    found = build_results(table(*episodes), path, RESAMPLES)["result"]["registration"]
+    alone, against = found["verdicts"]
+    assert (alone["holds"], against["holds"]) == (True, False)
+    assert against["value"] == pytest.approx(0.05 * (len("spiral") - len("levy_flight")) / 10)
+    assert "1 of 8 episodes left out: not valid for every seed" in against["notes"]
+    assert "1 of 7 episodes left out: not in every compared table" in against["notes"]
+    assert alone["notes"] == ["1 of 8 episodes left out: not valid for every seed"]
+
+
+@pytest.mark.parametrize("metric", ["localization_error_m", "time_to_first_detection_s", "time_to_95_s", "gdop"])
+def test_a_miss_never_helps_a_registered_median(base: EpisodeMetrics, tmp_path: Path, metric: str) -> None:
+    """Spirals are within 2 when they succeed, but 22 of 40 do not; flights of Levy always are at 3."""
+
+    def value(e: EpisodeMetrics) -> float | None:
+        if e.pattern == "levy_flight":
+            return 3.0
+        return None if e.episode < 2 or (e.episode == 2 and e.seed < 2) else 2.0
+
+    claims = [{"condition": name, "part": "value", "relation": "at_most", "limit": 5.0} for name in ("spiral", "levy")]
+    path = registered(tmp_path, metric=metric, estimator="median", thresholds=claims, failure_policy="best_effort")
+    victim = Victim(0.0, 0.0, False)
+    known: dict[str, Any] = {"victims": (victim,), "detections": 0, "coverage": 0.5}
+    episodes = [dataclasses.replace(e, **known, **{metric: value(e)}) for e in both(base)]
+    document = build_results(table(*episodes), path, RESAMPLES)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    spiral, levy = document["result"]["registration"]["verdicts"]
+    assert (spiral["holds"], spiral["value"], levy["holds"], levy["value"]) == (False, None, True, 3.0)
+    assert not any("left out" in text for text in spiral["notes"])
+    assert spiral["beyond"] == {"value": "inf", "high": "inf"} | ({"low": "inf"} if spiral["low"] is None else {})
+    lines = [line for line in results_markdown(document).splitlines() if line.startswith("- FAILS: spiral")]
+    assert "beyond every number (half or more missed)" in lines[0] and "undefined" not in lines[0]
+
+
+def test_without_radio_nothing_was_missed(base: EpisodeMetrics, tmp_path: Path) -> None:
+    path = registered(tmp_path, metric="localization_error_m", estimator="median")
+    deaf = [dataclasses.replace(e, detections=None, false_alarms=None, localization_error_m=None) for e in both(base)]
+    found = build_results(table(*deaf), path, RESAMPLES)["result"]["registration"]
+    assert all("40 of 40 cells have no value" in v["refused"] for v in found["verdicts"])
+
+
+def test_a_verdict_is_printed_in_its_estimators_unit_with_its_notes(base: EpisodeMetrics, tmp_path: Path) -> None:
+    claim = {"condition": "spiral", "against": "levy", "part": "low", "relation": "at_least", "limit": 0.5}
+    chosen = {"metric": "episode_return", "estimator": "probability_of_improvement", "thresholds": [claim]}
+    document = build_results(table(*both(base)), registered(tmp_path, **chosen), RESAMPLES)
+    (verdict,) = document["result"]["registration"]["verdicts"]
+    told = "spiral against levy: low at least 0.5 (0.0 % [0.0, 0.0], seeds bootstrap, percentile"
+    assert f"- FAILS: {told}" in results_markdown(document)
+    assert "the interval has no width because nothing varied" in verdict["notes"][0]
+    for shown in (results_markdown(document), str(registration(document["result"]))):
+        assert verdict["notes"][0] in shown
+
+
+def test_the_page_tells_all_of_a_registration(base: EpisodeMetrics, tmp_path: Path) -> None:
+    document = build_results(table(*both(base)), registered(tmp_path), RESAMPLES)
+    page = str(registration(document["result"]))
+    first = document["result"]["registration"]["verdicts"][0]
+    for words in (
+        "Spirals cover more than flights of Levy.",
+        "Metric coverage_240s, estimator iqm, purpose leaderboard, policy strict",
+        f"low at least 0.1: holds ({100 * first['value']:.1f} % [{100 * first['low']:.1f}, {100 * first['high']:.1f}]",
+        "95 % interval, 10000 resamples, bootstrap seed 0",
+    ):
+        assert words in page, words
+    unknown = build_results(table(*both(base)), registered(tmp_path, metric="speed"), RESAMPLES)["result"]
+    assert "Nothing was decided: metric 'speed' is no column" in str(registration(unknown))
+    none = build_results(table(*both(base)), registered(tmp_path, thresholds=[]), RESAMPLES)["result"]
+    assert "No claim was registered." in str(registration(none))
+
+
+def test_one_claim_that_cannot_be_decided_leaves_the_others(base: EpisodeMetrics, tmp_path: Path) -> None:
+    document = build_results(table(*crossed(base, 10, pattern="spiral")), registered(tmp_path), RESAMPLES)
+    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    found = document["result"]["registration"]
+    assert found["verdicts"][0]["holds"]
+    reason = "condition levy: none of its registered missions was flown"
+    assert found["verdicts"][1]["refused"] == reason
+    page = results_markdown(document)
+    assert f"- NOT DECIDED: spiral against levy: low at least 0.2: {reason}" in page
+    assert "1 of 2 claims hold, 1 cannot be decided" in page
+    assert reason in str(registration(document["result"]))
+
+
+@pytest.mark.parametrize("kappa", [math.inf, "inf"])
+def test_a_registration_can_ask_for_no_phase_noise(base: EpisodeMetrics, tmp_path: Path, kappa: Any) -> None:
+    conditions = [
+        {"name": name, "changes": {"pattern": pattern, "kappa": kappa}}
+        for name, pattern in (("spiral", "spiral"), ("levy", "levy_flight"))
+    ]
+    path = registered(tmp_path, conditions=conditions)
+    quiet = [dataclasses.replace(e, kappa=math.inf) for e in both(base)]
+    found = build_results(table(*quiet), path, RESAMPLES)["result"]["registration"]
+    assert (found["deviations"], [v["holds"] for v in found["verdicts"]]) == ([], [True, False])
 
 
 def test_eight_conditions_fit_a_page_one_can_scroll(base: EpisodeMetrics) -> None:

@@ -27,7 +27,11 @@ def test_a_missing_seed_is_refused_by_name_or_dropped_with_a_note() -> None:
         from_cells("return", holed)
     scores = from_cells("return", holed, drop_incomplete=True)
     assert scores.episodes == (0, 1, 3)
-    assert scores.notes == ("1 of 4 episodes left out: not valid for every seed",)
+    assert scores.notes == ("1 of 4 episodes left out: no value for every seed",)
+    invalid = [*holed, Cell(1, 2, None, level=0, valid=False)]
+    assert from_cells("return", invalid, True).notes == ("1 of 4 episodes left out: not valid for every seed",)
+    undefined = [*holed, Cell(1, 2, None, level=0)]
+    assert from_cells("return", undefined, True).notes == ("1 of 4 episodes left out: no value for every seed",)
 
 
 def test_an_invalid_episode_is_a_hole_not_a_number() -> None:
@@ -45,6 +49,14 @@ def test_tables_that_lost_other_episodes_pair_on_what_is_left() -> None:
     assert first.notes == ("1 of 4 episodes left out: not in every compared table",) and second.notes == ()
     with pytest.raises(MissingDataError, match="a, b: no episode is common to all tables"):
         on_common_episodes([first.on([0]), second.on([1])])
+
+
+def test_columns_pair_by_level_and_layout_whatever_their_numbers() -> None:
+    first = from_cells("a", [Cell(s, c, 1.0 * c, level=c // 3, layout=c % 3) for s in range(2) for c in range(6)])
+    shifted = [Cell(s, c - 1, 1.0 * c, level=c // 3, layout=c % 3) for s in range(2) for c in range(1, 6)]
+    first, second = on_common_episodes([first, from_cells("b", shifted)])
+    assert (first.episodes, first.levels, first.layouts) == (second.episodes, second.levels, second.layouts)
+    np.testing.assert_array_equal(first.values, second.values)
 
 
 def test_duplicates_nothing_and_nonsense_are_refused() -> None:

@@ -68,7 +68,7 @@ def analyze(
         print(json.dumps(plain(told), allow_nan=False))
         return
     tiers = ", ".join(sorted({e.tier for e in table.episodes})) or "no tier"
-    out.print(_missions(table, tiers))
+    out.print(mission_table(table, tiers))
     for group in groups:
         out.print(_summary(group, tiers))
     say("95 % intervals: Clopper-Pearson for shares, order statistics for CEP (open: too few victims for that end)")
@@ -77,7 +77,7 @@ def analyze(
         say(f"{csv}: {len(table.episodes)} rows written")
 
 
-def _missions(table: Any, tiers: str) -> Table:
+def mission_table(table: Any, tiers: str) -> Table:
     """The tidy table's columns that fit a terminal."""
     n = table.counts()
     view = _table(f"Stage 2 ({tiers}): {n['episodes']} missions, {n['invalid']} invalid")
@@ -103,6 +103,7 @@ def _missions(table: Any, tiers: str) -> Table:
             "yes" if e.valid else str(e.invalid_reason),
             "none" if e.coverage_240s is None else f"{e.coverage_240s:.1%}",
             str(e.collisions),
+            str(e.near_misses),
             "no radio" if e.detections is None else f"{e.detections} of {len(e.victims)}",
             "no radio" if e.false_alarms is None else str(e.false_alarms),
         )

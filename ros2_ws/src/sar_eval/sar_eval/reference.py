@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+import sar_analysis
 import sar_core
 import sar_sim
 import sar_swarm
@@ -42,6 +43,8 @@ PATTERN = "partitioned_lawnmower"
 SEED = 0
 """The oracle's own noise; a reference holds one flight per episode and noise level."""
 EPISODES_IN_SET = 50
+SCORING = ("bags", "coverage", "findings", "metrics", "motion", "reward")
+"""Modules of sar_analysis that turn a bag into its return."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def fly_reference(job: Job) -> dict[str, Any]:
         "sigma": job.scenario.sigma if radio else None,
         "kappa": _plain(job.scenario.kappa) if radio else None,
         "return": found.episode_return if found.valid else None,
-        "invalid_reason": found.invalid_reason,
+        "invalid_reason": found.invalid_reason or (None if found.episode_return is not None else "no search"),
         "coverage_240s": found.coverage_240s,
         "detections": found.detections,
         "time_to_first_detection_s": found.time_to_first_detection_s,
@@ -166,9 +169,10 @@ def describe(scenario: Scenario) -> dict[str, Any]:
 
 
 def sources_sha256() -> str:
-    """A hash of everything that flies: a reference made by other code is flown again, not added to."""
+    """A hash of everything that flies or scores: a reference made by other code is flown again, not added to."""
     own = Path(__file__).parent
-    files = [own / name for name in ("episode.py", "reference.py", "sensing.py")]
+    files = [own / name for name in ("config.py", "episode.py", "reference.py", "sensing.py")]
+    files += [Path(str(sar_analysis.__file__)).parent / f"{name}.py" for name in SCORING]
     for package in (sar_core, sar_sim, sar_swarm):
         files += sorted(Path(str(package.__file__)).parent.glob("*.py"))
     digest = hashlib.sha256()

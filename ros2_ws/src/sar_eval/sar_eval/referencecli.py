@@ -30,7 +30,7 @@ def reference(
     Example: sar-eval reference --world village --episodes 0-49 --level 0.05:8 --level 0.2:4
     """
     from sar_eval.config import EPISODE_SET, load_scenario
-    from sar_eval.reference import make_reference, parse_episodes, parse_levels, save_reference
+    from sar_eval.reference import EPISODES_IN_SET, make_reference, parse_episodes, parse_levels, save_reference
     from sar_eval.resources import share_dir
 
     scenario, _ = load_scenario(config, {"world": world})
@@ -59,4 +59,5 @@ def reference(
     invalid = sum(row["return"] is None for row in found["returns"])
     say(f"{path}: {len(found['returns'])} returns, {invalid} of them INVALID; Stage 2 (embedded), seed {found['seed']}")
     if found["missing_episodes"]:
-        say(f"not in it yet: {len(found['missing_episodes'])} of the 50 episodes of set {found['episode_set']}")
+        lacking = f"{len(found['missing_episodes'])} of the {EPISODES_IN_SET} episodes"
+        say(f"not in it yet: {lacking} of set {found['episode_set']}")
