@@ -138,7 +138,8 @@ def with_misses(metric: str, episodes: Iterable[EpisodeMetrics]) -> list[Episode
     def sought(e: EpisodeMetrics) -> bool:
         return e.coverage is not None if metric == "time_to_95_s" else bool(e.victims) and e.detections is not None
 
-    return [replace(e, **{metric: math.inf}) if getattr(e, metric) is None and sought(e) else e for e in episodes]
+    missed: dict[str, Any] = {metric: math.inf}
+    return [replace(e, **missed) if getattr(e, metric) is None and sought(e) else e for e in episodes]
 
 
 def level_of(e: EpisodeMetrics) -> Level:
