@@ -188,7 +188,7 @@ def scores(result: Mapping[str, Any], design: str) -> TextTable:
         found = {s["metric"]: s for s in c["scores"] if s.get("design", "seeds") == design}
         if found:
             rows.append((*head_of(c), *(score(found.get(name)) for name in names)))
-        methods += [(c["id"], item) for item in found.values()]
+        methods += [(c["id"], item) for name, item in found.items() if name in names]
     question = "new seeds, these episodes" if design == "seeds" else "new seeds, new layouts"
     columns = ("id", "missions", "invalid", *(NAMES[name] for name in names))
     return make(
