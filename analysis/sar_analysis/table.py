@@ -25,6 +25,7 @@ from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.records import parse_record
 from sar_core.errors import MissingDataError, SarError
 
+RECORDS = "episodes.jsonl"
 FEW = 3
 """Fewer bags than this are read in this process: starting others takes longer."""
 
@@ -110,6 +111,9 @@ def analyze(
 ) -> Table:
     """The table of a bag, of a folder of bags (searched through), or of a JSONL file of episode records.
 
+    A folder may hold both, as a campaign does that records only some missions: an episode with a bag is read from it,
+    the others from their records in episodes.jsonl.
+
     `workers` processes read bags side by side; None takes one per CPU. `tell` hears how many of how many are read.
     """
     path = Path(path).resolve()
@@ -119,11 +123,19 @@ def analyze(
         raise MissingDataError(f"{path}: no such folder; expected bags or a .jsonl file of episode records")
     folders = find_bags(path)
     if folders:
-        return _unique(zip(map(str, folders), _measure_all(folders, workers, tell), strict=True), path, bags=True)
+        found = list(zip(map(str, folders), _measure_all(folders, workers, tell), strict=True))
+        known = {item.key for _, item in found if isinstance(item, EpisodeMetrics)}
+        for file in sorted(path.rglob(RECORDS)):
+            found += [(where, item) for where, item in _from_records(file) if not _is_among(item, known)]
+        return _unique(found, path, frozenset(map(str, folders)))
     files = sorted(path.rglob("*.jsonl"))
     if not files:
         raise MissingDataError(f"{path}: neither a bag nor a .jsonl file of episode records inside")
     return _unique((item for file in files for item in _from_records(file)), path)
+
+
+def _is_among(item: EpisodeMetrics | Problem, keys: set[str]) -> bool:
+    return isinstance(item, EpisodeMetrics) and item.key in keys
 
 
 def find_bags(path: Path) -> list[Path]:
@@ -184,7 +196,9 @@ def _from_records(file: Path) -> list[tuple[str, EpisodeMetrics | Problem]]:
     return found
 
 
-def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]], root: Path, bags: bool = False) -> Table:
+def _unique(
+    items: Iterable[tuple[str, EpisodeMetrics | Problem]], root: Path, bags: frozenset[str] = frozenset()
+) -> Table:
     """One row per episode flown. Of duplicates the first valid one counts; the others are named."""
     kept: dict[str, tuple[str, EpisodeMetrics]] = {}
     problems: list[Problem] = []
@@ -203,7 +217,7 @@ def _unique(items: Iterable[tuple[str, EpisodeMetrics | Problem]], root: Path, b
             Problem("duplicate", where, f"{where}: the same episode as {there}, {_difference(chosen, item)}")
         )
     ordered = sorted((e for _, e in kept.values()), key=_order)
-    folders = {key: Path(where) for key, (where, _) in kept.items()} if bags else {}
+    folders = {key: Path(where) for key, (where, _) in kept.items() if where in bags}
     return Table(tuple(ordered), tuple(problems), root, folders)
 
 

@@ -10,6 +10,7 @@ import pytest
 from sar_analysis.table import analyze, find_bags
 from sar_core.errors import MissingDataError
 from tests.unit.sar_analysis.bagmaker import Made, straight
+from tests.unit.sar_analysis.test_degenerate import record
 
 
 def bag(folder: Path, seed: int = 0, speed: float = 8.0, **more: object) -> Path:
@@ -119,3 +120,14 @@ def test_bad_records_are_problems_too(tmp_path: Path) -> None:
 def test_a_bag_is_found_once(runs: Path) -> None:
     assert len(find_bags(runs)) == len(set(find_bags(runs))) == 12
     assert find_bags(runs / "spoilt") == [runs / "spoilt"]
+
+
+def test_bags_and_the_records_of_what_has_no_bag_are_one_table(tmp_path: Path) -> None:
+    """As a campaign leaves them that records only missions with events."""
+    known = analyze(bag(tmp_path / "bags" / "one", 0)).episodes[0]
+    identity = {"tier": known.tier, "config_sha256": known.config_sha256, "episode": known.episode}
+    lines = [record(**identity, seed=0, coverage_240s=0.9), record(**identity, seed=1, coverage_240s=0.9)]
+    (tmp_path / "episodes.jsonl").write_text("\n".join(lines))
+    table = analyze(tmp_path)
+    assert [(e.seed, e.coverage_240s == 0.9) for e in table.episodes] == [(0, False), (1, True)]
+    assert table.problems == () and list(table.bags) == [known.key]
