@@ -250,7 +250,7 @@ def test_reporting_card(page: Page) -> None:
     ours = (
         f"{importlib.metadata.version('sar-eval')}, Python {platform.python_version()}, {host}, {os.cpu_count()} CPUs."
     )
-    flown = f"- Versions: flown by sar_eval {page.rows[0]['version']}, episode set 1; worlds village {world}. "
+    flown = f"- Versions: flown by sar_eval {page.rows[0]['version']}, episode set rules-1; worlds village {world}. "
     assert versions == f"{flown}Analysed by sar_eval {ours}"
     agree(seeds, [*recount.seed_list(page.rows), *recount.seed_list(page.rows, "episode"), 10_000, 0])
 
