@@ -24,6 +24,7 @@ from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.page import render
 from sar_analysis.panels import registration
 from sar_analysis.results import build_results, results_schema
+from sar_analysis.sections import coverage_curve
 from sar_analysis.table import Problem, Table
 from sar_core.errors import ContractError, InputError, MissingDataError
 from tests.unit.sar_analysis import recount
@@ -559,3 +560,11 @@ def test_notes_under_a_table_name_their_conditions_and_say_when_there_are_more(b
 def test_noise_levels_close_together_keep_labels_apart(base: EpisodeMetrics) -> None:
     labels = [c["label"] for c in result_of(*(flown(base, 0, 0, sigma=s) for s in (0.001, 0.004, 0.1)))["conditions"]]
     assert [label.split(" · ")[4].split(" κ")[0] for label in labels] == ["σ 0.001", "σ 0.004", "σ 0.1"]
+
+
+def test_a_short_search_keeps_what_it_covered(base: EpisodeMetrics) -> None:
+    """One mission that ended early must not cut the others' curves short."""
+    curves = ((0.0, 0.2), (0.0, 0.4, 0.8))
+    missions = [dataclasses.replace(flown(base, k, 0), coverage_curve=curve) for k, curve in enumerate(curves)]
+    curve = coverage_curve(missions)
+    assert curve["mean"] == pytest.approx([0.0, 0.3, 0.5]) and len(curve["time_s"]) == 3
