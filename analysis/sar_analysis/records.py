@@ -12,6 +12,7 @@ from typing import Any
 from sar_analysis.bags import SchemaVersionError
 from sar_analysis.findings import FalseAlarm, Victim, Word
 from sar_analysis.metrics import EpisodeMetrics
+from sar_analysis.task import task_sha256
 from sar_core.errors import ContractError
 from sar_core.reward import Counts
 
@@ -26,6 +27,8 @@ _SAME = [
     "profile",
     "seed",
     "episode",
+    "episode_set",
+    "version",
     "config_sha256",
     "valid",
     "invalid_reason",
@@ -69,8 +72,8 @@ def _refuse(constant: str) -> None:
 
 
 def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:
-    scenario, drones = result["scenario"], result["drones"]
-    radio = scenario.get("radio") is not None
+    config, drones = result["configuration"], result["drones"]
+    radio = config["radio"] is not None
     kinds = result["collisions_by_kind"]
     found = [v for v in result["victims"] if v["detected"]]
     first = min(found, key=lambda v: v["time_s"], default=None)
@@ -78,14 +81,13 @@ def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:
     counts = result.get("return_counts")
     return EpisodeMetrics(
         **{name: result[name] for name in _SAME},
-        episode_set=result.get("episode_set"),
-        world_sha256="",
-        version="",
-        sigma=float(scenario["sigma"]) if radio else None,
-        kappa=float(scenario["kappa"]) if radio else None,
+        world_sha256=config["world_sha256"],
+        sigma=float(config["sigma"]) if radio else None,
+        kappa=float(config["kappa"]) if radio else None,
         drones=result["num_drones"],
-        victim_absent=bool(scenario.get("victim_absent", False)),
-        configuration=dict(scenario),
+        victim_absent=config["victim_absent"],
+        configuration=dict(config),
+        task_sha256=task_sha256(config),
         notes=("from a record, not a bag",),
         flight_hours=result["flight_time_s"] * result["num_drones"] / 3600.0,
         coverage_recorded=result["coverage"],

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sar_analysis import findings
+from sar_analysis.conditions import group
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.readingspeed import reading_speed
 from sar_analysis.records import parse_record
@@ -137,6 +138,15 @@ def test_record_and_bag_give_the_same_row(flown: Flown, measured: EpisodeMetrics
         assert (ours.kind, ours.last, ours.correct) == (theirs.kind, theirs.last, theirs.correct)
         close(ours.confidence, theirs.confidence)
         close(ours.error_m, theirs.error_m)
+
+
+def test_record_and_bag_are_one_condition(flown: Flown, measured: EpisodeMetrics) -> None:
+    """A folder that mixes both must not split by where a row came from, and both can be held against an oracle."""
+    read = parse_record(json.dumps(flown.record), "record")
+    assert read.configuration == measured.configuration
+    assert (read.task_sha256, read.world_sha256) == (measured.task_sha256, measured.world_sha256)
+    assert read.version == measured.version
+    assert len(group([read, measured])) == 1
 
 
 def test_record_and_bag_give_the_same_return(flown: Flown, measured: EpisodeMetrics) -> None:

@@ -18,6 +18,7 @@ from sar_core.frames import yaw_of
 from sar_core.reward import Counts, depleted, episode_return, idle_steps
 from sar_core.streams import stream
 from sar_core.sweep import sweep
+from sar_eval import __version__
 from sar_eval.config import FENCE_MARGIN_M, Episode
 from sar_eval.logbook import Logbook, Status
 from sar_eval.recorder import Recording
@@ -370,7 +371,9 @@ class Flight:
             "episode_set": e.episode_set,
             "episode_set_sha256": e.episode_set_sha256,
             "config_sha256": e.config_sha256,
+            "version": __version__,
             "scenario": e.plain_scenario(),
+            "configuration": e.resolved(),
             "num_drones": s.drones,
             "area_w": x_max - x_min,
             "area_h": y_max - y_min,
