@@ -13,8 +13,8 @@ LOCK_VENV := .venv-lock
 help: ## show this
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-eval: $(VENV)/.eval ## fly the episode set in the embedded simulator, end in a table and the path of the bags
-	$(BIN)/sar-eval eval
+eval: $(VENV)/.eval ## Stage 1, median seeds, Stage 2 in the embedded simulator, report; FULL=1 as in results/
+	$(BIN)/sar-eval eval $(if $(FULL),--full --out runs/full)
 
 test: lint types $(VENV)/.dev ## style, types and every test
 	$(BIN)/pytest

@@ -229,7 +229,7 @@ def _difference(chosen: EpisodeMetrics, other: EpisodeMetrics) -> str:
 
 def _order(e: EpisodeMetrics) -> tuple[Any, ...]:
     noise = (e.sigma or 0.0, -(e.kappa or 0.0))
-    return (e.tier, e.world, e.pattern, e.drones, *noise, e.seed, e.episode, e.config_sha256)
+    return (e.tier, e.world, e.pattern, e.drones, *noise, e.victim_absent, e.seed, e.episode, e.config_sha256)
 
 
 def _mixtures(episodes: Iterable[EpisodeMetrics]) -> Iterable[str]:

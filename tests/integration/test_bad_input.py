@@ -17,7 +17,7 @@ from sar_core.errors import RunError
 from sar_eval import cli, fly
 from sar_eval.bagcheck import check_bag
 from sar_eval.episode import Record
-from sar_eval.evaluation import append_record
+from sar_eval.ledger import Ledger
 from sar_eval.resources import params_path, world_path
 
 Outcome = tuple[int, str]
@@ -370,13 +370,13 @@ def test_a_trace_that_does_not_fit_is_not_left_half(warm, sar_eval, in_tmp):
 def test_a_record_that_does_not_fit_leaves_only_whole_lines(in_tmp):
     path = in_tmp / "episodes.jsonl"
     record = Record({"episode_id": "x" * 100}, {})
-    append_record(path, record)
+    Ledger(in_tmp).append(record)
     whole = path.read_bytes()
     child = os.fork()
     if child == 0:
         file_limit(len(whole) + 10)()
         try:
-            append_record(path, record)
+            Ledger(in_tmp).append(Record({"episode_id": "y" * 100}, {}))
         except RunError as error:
             os._exit(0 if "episodes.jsonl" in str(error) else 1)
         os._exit(2)

@@ -82,6 +82,21 @@ def test_shards_merged_change_no_byte(plan, manifest, calm, tmp_path):
     assert result_part(tmp_path / "whole") == result_part(calm)
 
 
+def test_bags_below_a_url_change_no_byte_and_are_whole(plan, manifest, calm, tmp_path):
+    """Workers record on their own disk and send; the campaign's folder holds records only."""
+    url = (tmp_path / "store").as_uri()
+    with open_campaign(tmp_path / "c", manifest, url) as campaign:
+        ending = campaign.fly(list(plan.tasks), Crew(2), bags="all")
+    assert ending.bags_left == 0 and result_part(tmp_path / "c") == result_part(calm)
+    assert not (tmp_path / "c" / "bags").exists()
+    assert sorted(path.name for path in (tmp_path / "store").iterdir()) == sorted(plan.keys)
+    assert check_bag(tmp_path / "store" / plan.keys[0]).ok
+    records = read_ledger(tmp_path / "c" / LEDGER)
+    assert all(records[key].run["bag"] == f"{url}/{key}" for key in plan.keys)
+    with open_campaign(tmp_path / "c", manifest, url) as campaign:
+        assert campaign.fly(list(plan.tasks), Crew(1), bags="all").flown_now == 0
+
+
 def test_killed_again_and_again_and_stopped_by_hand_it_changes_no_byte(options, calm, tmp_path):
     """Twice SIGKILL to the whole group, once while starting and once while flying, then Ctrl-C, then to the end."""
     folder = tmp_path / "killed"

@@ -153,23 +153,3 @@ def test_what_a_kill_leaves_is_named_mended_and_never_overwritten(killed, sar_ev
     again = sar_eval(*LONG, "--out", left.parent)
     assert again.returncode == 1
     assert f"{left}: exists already" in again.stderr
-
-
-def test_a_stopped_set_keeps_what_was_flown(warm, launch, wait_for, tmp_path):
-    """Of the twelve episodes those before the signal stand, the one under way is INVALID, the rest is not flown."""
-    folder = tmp_path / "set"
-    records = folder / "episodes.jsonl"
-    process = launch("eval", "--out", folder, "--json")
-    wait_for(lambda: records.exists() and recorded_bytes(folder) > 0, process, "the second episode took off")
-    process.send_signal(signal.SIGTERM)
-    code, printed, complaint = end_of(process)
-    assert code == 3
-    flown = [json.loads(line)["result"] for line in records.read_text().splitlines()]
-    assert 1 < len(flown) < 12
-    assert [result["valid"] for result in flown] == [True] * (len(flown) - 1) + [False]
-    assert complaint.splitlines()[-1].startswith(
-        f"{len(flown)} of 12 episodes flown, 1 INVALID ({flown[-1]['episode_id']}"
-    )
-    assert sum(row["episodes"] for row in json.loads(printed)["rows"]) == len(flown)
-    assert {item.name for item in folder.iterdir()} == {records.name, *(result["episode_id"] for result in flown)}
-    assert check_bag(folder / flown[-1]["episode_id"]).ok

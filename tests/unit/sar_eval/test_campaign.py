@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_core.errors import ContractError, InputError, MissingDataError, RunError
-from sar_eval.campaign import RESULTS, Campaign, open_campaign
+from sar_eval.campaign import RESULTS, open_campaign
 from sar_eval.config import Scenario
 from sar_eval.episode import Flight, Record
 from sar_eval.invalid import invalid_record
@@ -386,4 +386,4 @@ def test_a_campaign_knows_only_records_of_its_plan(plan, manifest, tmp_path):
     with (tmp_path / LEDGER).open("a") as file:
         file.write(line)
     with pytest.raises(ContractError, match="stranger is not in the plan"):
-        Campaign(tmp_path, manifest)
+        fly(tmp_path, manifest, plan.tasks, Desk())

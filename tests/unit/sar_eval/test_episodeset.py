@@ -13,9 +13,11 @@ import pytest
 from sar_core.errors import ContractError, InputError
 from sar_eval.config import Scenario, prepare, scenario_from
 from sar_eval.episodeset import as_text, content_sha256, load_set, make_set, read_set, set_path, write_set
-from sar_eval.evaluation import WORLDS
+from sar_eval.resources import share_dir
 from sar_eval.sweep import CLOSES_AT_KAPPA, OPENS_AT_KAPPA
 from sar_sim.devices import Kind, known_addresses
+
+WORLDS = sorted(path.stem for path in share_dir("worlds").glob("*.sdf"))
 
 
 @pytest.mark.parametrize("world", WORLDS)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -22,8 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sar_core.errors import ContractError, InputError, RunError
+from sar_eval.bagstore import BAGS, BagStore, open_bags
 from sar_eval.episode import Record
-from sar_eval.evaluation import ready_folder
+from sar_eval.folders import ready_folder
 from sar_eval.invalid import invalid_record
 from sar_eval.ledger import LEDGER, Ledger, Lock, write_whole
 from sar_eval.manifest import MANIFEST, Manifest, check_same, read_manifest
@@ -33,7 +33,7 @@ from sar_eval.workers import Job, Outcome
 
 RESULTS = "results.json"
 RESULTS_SCHEMA_VERSION = 1
-BAGS, LOGS, FLYING = "bags", "logs", ".flying"
+LOGS = "logs"
 BAG_MODES = ("none", "events", "all")
 
 
@@ -73,8 +73,9 @@ class Ending:
 
 
 @contextmanager
-def open_campaign(folder: Path, manifest: Manifest) -> Iterator[Campaign]:
+def open_campaign(folder: Path, manifest: Manifest, bags_url: str | None = None) -> Iterator[Campaign]:
     """Lock the folder, make sure that it is this campaign's, and mend what a kill left."""
+    store = open_bags(folder, bags_url)
     ready_folder(folder)
     with Lock(folder):
         found = read_manifest(folder)
@@ -85,7 +86,7 @@ def open_campaign(folder: Path, manifest: Manifest) -> Iterator[Campaign]:
             manifest.write(folder)
         else:
             check_same(found, manifest, folder)
-        yield Campaign(folder, found or manifest)
+        yield Campaign(folder, found or manifest, store)
 
 
 @dataclass
@@ -94,6 +95,7 @@ class Campaign:
 
     folder: Path
     manifest: Manifest
+    bags: BagStore
     ledger: Ledger = field(init=False)
     differing: list[str] = field(default_factory=list)
 
@@ -105,15 +107,7 @@ class Campaign:
             raise ContractError(f"{self.ledger.path}: {foreign} is not in the plan of {MANIFEST}")
         if self.ledger.torn_bytes:
             self.log(f"cut {self.ledger.torn_bytes} bytes of an unfinished line off {LEDGER}")
-        self._clear_scratch()
-
-    @property
-    def scratch(self) -> Path:
-        """Where bags lie while they are flown; never more than what is under way."""
-        return (self.folder / BAGS / FLYING).resolve()
-
-    def bag(self, key: str) -> Path:
-        return self.folder / BAGS / key
+        self.bags.clear()
 
     def log(self, text: str) -> None:
         """A line, or a traceback under one, in logs/campaign.log."""
@@ -141,7 +135,7 @@ class Campaign:
         """Fly the tasks without a record, then again those that lack a bag they should have; write results if whole."""
         check_bags(bags)
         missing = self.missing(tasks)
-        scratch = str(self.scratch)
+        scratch = self.bags.scratch
         queue = deque(Job(task, scratch if bags == "all" else None) for task in missing)
         known = {task.key: task for task in tasks}
         for key, record in self.ledger.records.items():
@@ -157,12 +151,12 @@ class Campaign:
                     queue.append(Job(outcome.job.task, scratch, again=True))
                 flown = len(self.ledger.records) - before
                 tell(self._progress(flown, time.monotonic() - began, len(missing), tasks))
-        self._clear_scratch()
+        self.bags.clear()
         return self._end(tasks, bags, len(self.ledger.records) - before, stop() is not None)
 
     def _wants_bag(self, record: Record, mode: str) -> bool:
         result = record.result
-        if mode == "none" or result["invalid_reason"] == "worker_lost" or self.bag(result["episode_id"]).exists():
+        if mode == "none" or result["invalid_reason"] == "worker_lost" or self.bags.has(result["episode_id"]):
             return False
         return mode == "all" or eventful(result)
 
@@ -182,8 +176,7 @@ class Campaign:
             assert outcome.reason is not None
             record = invalid_record(outcome.job.task.prepare(), outcome.reason)
         elif outcome.bag is not None:
-            self._keep_bag(Path(outcome.bag), self.bag(key))
-            record.run["bag"] = f"{BAGS}/{key}"
+            record.run["bag"] = self.bags.keep(outcome.bag, key)
         self.ledger.append(record)
         return record
 
@@ -191,10 +184,10 @@ class Campaign:
         """A mission flown again must come out the same to the last digit; its bag says so by its name."""
         key = outcome.job.task.key
         before = self.ledger.records[key].result
-        bag = None if outcome.bag is None else Path(outcome.bag)
+        bag = outcome.bag
         if outcome.record is None:
             if bag is not None:
-                self._keep_bag(bag, self.folder / BAGS / bag.name)
+                self.bags.keep(bag, bag.rsplit("/", 1)[1])
             if before["invalid_reason"] == outcome.reason:
                 return
             changed = ["invalid_reason"]
@@ -204,20 +197,7 @@ class Campaign:
             self.differing.append(key)
             self.log(f"{key}: flown again it differs in {', '.join(changed)}")
         if outcome.record is not None and bag is not None:
-            self._keep_bag(bag, self.bag(f"{key}.differs" if changed else key))
-
-    def _keep_bag(self, flown: Path, place: Path) -> None:
-        if not flown.is_dir():
-            raise RunError(f"{flown}: the bag is not seen from here; all workers must have the folder under this path")
-        try:
-            shutil.rmtree(place, ignore_errors=True)
-            flown.rename(place)
-            flown.parent.rmdir()
-        except OSError as error:
-            raise RunError(f"{place}: cannot put the bag there ({error.strerror})") from error
-
-    def _clear_scratch(self) -> None:
-        shutil.rmtree(self.scratch, ignore_errors=True)
+            self.bags.keep(bag, f"{key}.differs" if changed else key)
 
     def _progress(self, flown: int, elapsed_s: float, missing: int, tasks: list[Task]) -> Progress:
         rate = flown / elapsed_s if elapsed_s > 0.0 else 0.0

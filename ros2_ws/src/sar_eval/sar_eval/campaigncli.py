@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import shlex
@@ -14,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from sar_core.errors import ContractError, InputError, MissingDataError, RunError
+from sar_core.errors import ContractError, RunError
 from sar_eval.console import PATTERN_HELP, Json, bar, err, note, out, say, stop
 from sar_eval.studycli import DEFAULT_WORKERS, Workers
 
@@ -40,6 +39,9 @@ def stage2(
     config: Annotated[Path | None, typer.Option(help="Scenario file (YAML) for what all conditions share.")] = None,
     workers: Workers = DEFAULT_WORKERS,
     bags: Annotated[str, typer.Option(help="none; events: collisions, false alarms, INVALID; or all.")] = "none",
+    bags_url: Annotated[
+        str | None, typer.Option(help="Put bags below this fsspec URL, such as s3://bucket/campaign, not into --out.")
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Fly this part now: world=, pattern=, victims=, seed= or episode=; may be repeated."),
@@ -58,7 +60,7 @@ def stage2(
 
     Whatever ends it, the same command flies what is missing. Its results do not depend on workers, order or shards.
     """
-    from sar_eval.campaign import check_bags, open_campaign
+    from sar_eval.campaign import check_bags
     from sar_eval.cluster import Cluster
     from sar_eval.manifest import check_same, make_manifest, read_manifest
     from sar_eval.plan import cost, flight_order, make_plan, parse_shard, select
@@ -81,28 +83,42 @@ def stage2(
         _print_cost(plan, len(tasks), price, workers, bags, as_json)
         return
     flyers = Crew(workers) if cluster is None else Cluster(cluster)
-    with open_campaign(folder, manifest) as campaign:
+    ending, results = fly_campaign(folder, manifest, plan, tasks, flyers, bags, bags_url)
+    _print_ending(folder, manifest.identity, ending, results, as_json)
+    check_ending(folder, ending)
+
+
+def fly_campaign(
+    folder: Path, manifest: Any, plan: Any, tasks: list[Any], flyers: Any, bags: str, bags_url: str | None = None
+) -> tuple[Any, list[dict[str, Any]]]:
+    """Fly what has no record, telling how far it is; how that ended, and all results there are."""
+    from sar_eval.campaign import open_campaign
+    from sar_eval.workers import Crew
+
+    with open_campaign(folder, manifest, bags_url) as campaign:
         if campaign.ledger.torn_bytes:
             note(f"{campaign.ledger.path}: an unfinished last line was cut off; its mission is flown again")
         missing = len(campaign.missing(tasks))
-        if missing and cluster is None:
+        if missing and isinstance(flyers, Crew):
             _warm(plan)
         note(f"{folder}: {len(tasks) - missing} of {len(tasks)} missions are flown, {missing} to fly")
         stop.listen()
         with bar("{task.completed:.0f} of {task.total}", "{task.fields[note]}") as progress:
             line = progress.add_task("flying", total=len(tasks), completed=len(tasks) - missing, note="")
             every = max(1, missing // LINES)
+            told_at = -1
 
             def tell(now: Any) -> None:
+                nonlocal told_at
                 told = _tell(now)
                 progress.update(line, completed=now.done, note=told)
-                if not err.is_terminal and (now.done % every == 0 or now.done == now.total):
+                due = now.done % every == 0 or now.done == now.total
+                if not err.is_terminal and due and now.done > told_at:
+                    told_at = now.done
                     note(f"{now.done} of {now.total}: {told}")
 
             ending = campaign.fly(tasks, flyers, bags, stop, tell)
-        results = [record.result for record in campaign.ledger.records.values()]
-    _print_ending(folder, manifest.identity, ending, results, as_json)
-    _exit(folder, ending)
+        return ending, [record.result for record in campaign.ledger.records.values()]
 
 
 def merge(
@@ -142,9 +158,12 @@ def _choice(
     """The campaign asked for, and where its seeds came from."""
     from sar_eval.config import load_scenario
     from sar_eval.plan import CONDITIONS, DEFAULT_WORLD, Choice, parse_numbers
+    from sar_eval.seedchoice import choose_seeds
 
     scenario, source = load_scenario(config, {})
-    chosen, origin = _seeds(None if seeds is None else parse_numbers(seeds, "seeds"), stage1)
+    chosen, origin = choose_seeds(None if seeds is None else parse_numbers(seeds, "seeds"), stage1)
+    if seeds is None:
+        note(f"{stage1}: the median seeds are {', '.join(map(str, chosen))}")
     if worlds is None:
         worlds = [scenario.world if "world" in scenario.model_fields_set else DEFAULT_WORLD]
     if patterns is None:
@@ -160,29 +179,6 @@ def _choice(
         source=source,
     )
     return choice, origin
-
-
-def _seeds(given: tuple[int, ...] | None, stage1: Path | None) -> tuple[tuple[int, ...], Any]:
-    """Seeds as given, or the median ones of a Stage-1 file; with both, the file must have flown those given."""
-    from sar_analysis.medianseeds import COUNT, choose
-    from sar_analysis.stage1 import read_stage1
-    from sar_eval.manifest import Stage1
-
-    if stage1 is None:
-        if given is None:
-            raise InputError("no seeds: give --seeds 1,4,7, or --stage1 FILE to take its median seeds")
-        return given, None
-    rows = read_stage1(stage1)
-    digest = hashlib.sha256(stage1.read_bytes()).hexdigest()
-    if given is None:
-        seeds = choose(rows).seeds
-        note(f"{stage1}: the {COUNT} median seeds are {', '.join(map(str, seeds))}")
-        return seeds, Stage1(str(stage1), digest, f"{COUNT} median seeds of the return's IQM pooled over policies")
-    known = sorted({row.seed for row in rows})
-    unknown = [seed for seed in given if seed not in known]
-    if unknown:
-        raise MissingDataError(f"{stage1}: seed {unknown[0]} is not in it; it has {', '.join(map(str, known))}")
-    return given, Stage1(str(stage1), digest, "given")
 
 
 def _warm(plan: Any) -> None:
@@ -236,7 +232,7 @@ def _print_ending(folder: Path, identity: str, ending: Any, results: list[dict[s
         told = {**asdict(ending), "results": str(ending.results) if ending.results else None}
         print(json.dumps({"folder": str(folder), "identity": identity, **told}), flush=True)
         return
-    for table in _tables(results):
+    for table in campaign_tables(results):
         out.print(table)
     if ending.results is not None:
         say(f"all {ending.planned} missions are flown: {ending.results}")
@@ -244,7 +240,7 @@ def _print_ending(folder: Path, identity: str, ending: Any, results: list[dict[s
         say(f"{ending.recorded} of the campaign's {ending.planned} missions are flown: {folder}")
 
 
-def _tables(results: list[dict[str, Any]]) -> list[Table]:
+def campaign_tables(results: list[dict[str, Any]]) -> list[Table]:
     """World by world, every pattern so far: what is found, how often it cries wolf, how often it collides."""
     worlds = sorted({r["world"] for r in results})
     return [_table(world, [r for r in results if r["world"] == world]) for world in worlds]
@@ -292,7 +288,8 @@ def _share(rate: Any) -> str:
     return "not flown" if rate is None else f"{100 * rate.value:.0f} ({100 * rate.low:.0f}-{100 * rate.high:.0f})"
 
 
-def _exit(folder: Path, ending: Any) -> None:
+def check_ending(folder: Path, ending: Any) -> None:
+    """Say what went wrong, with the exit code of it; nothing where all is well."""
     if ending.differing:
         names = ", ".join(ending.differing[:3]) + (" ..." if len(ending.differing) > 3 else "")
         raise ContractError(

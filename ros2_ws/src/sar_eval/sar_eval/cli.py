@@ -19,6 +19,7 @@ from sar_eval.campaigncli import merge, stage2
 from sar_eval.console import PATTERN_HELP, Json, err, note, out, say, stop
 from sar_eval.console import bar as bar_of
 from sar_eval.episodescli import episodes_app
+from sar_eval.evalcli import evaluate
 from sar_eval.filecli import bag_app, world_app
 from sar_eval.referencecli import reference
 from sar_eval.stage1cli import fit_observations, median_seeds, stage1
@@ -45,6 +46,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     *(calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference),
     *(stage1, median_seeds, fit_observations, stage2, merge, analyze, report),
 )
+app.command(name="eval")(evaluate)
 for verb in VERBS:
     app.command()(verb)
 
@@ -105,7 +107,7 @@ def run(
     """
     from sar_eval.config import load_scenario, prepare
     from sar_eval.episode import fly_episode
-    from sar_eval.evaluation import ready_folder
+    from sar_eval.folders import ready_folder
 
     given = {
         "world": world,
@@ -190,67 +192,6 @@ def _sensing_rows(r: dict[str, Any]) -> list[tuple[str, str]]:
     return [("victims found", found), ("false alarms", str(r["false_alarms"]))]
 
 
-@app.command(name="eval")
-def evaluate(
-    out_dir: Annotated[Path, typer.Option("--out", help="Folder; a number is added if it exists.")] = Path("runs/eval"),
-    as_json: Json = False,
-) -> None:
-    """Fly the fixed set: four worlds, three episodes each, in the embedded simulator; end in a table.
-
-    Example: sar-eval eval --out runs/eval
-    """
-    from sar_eval.config import Scenario
-    from sar_eval.evaluation import RECORDS, fly_set, fresh_folder, plan_set, tabulate
-
-    episodes = plan_set(Scenario())
-    folder = fresh_folder(out_dir)
-    compile_s = _compile(episodes[0])
-    note(f"compilation took {compile_s:.1f} s; flying {len(episodes)} episodes")
-    records = []
-    stop.listen()
-    with bar_of("{task.completed:.0f} of {task.total} episodes", "{task.fields[note]}") as bar:
-        task = bar.add_task("flying", total=len(episodes), note="")
-
-        def watch(number: int, now: Any) -> None:
-            share = min(now.search_time_s / episodes[number].scenario.duration_s, 1.0)
-            bar.update(task, completed=number + share, note=f"{episodes[number].world.name} {now.coverage:.0%}")
-
-        for record in fly_set(episodes, folder, watch, stop):
-            records.append(record)
-            bar.update(task, completed=len(records))
-            if not err.is_terminal:
-                done = f"{len(records)} of {len(episodes)}: {record.result['episode_id']}"
-                note(f"{done}, coverage {record.result['coverage_240s']:.1%}, {record.run['rtf']:.0f} x real time")
-    rows = tabulate(records)
-    if as_json:
-        print(json.dumps({"folder": str(folder), "rows": [vars(row) for row in rows]}), flush=True)
-    else:
-        _print_rows(rows)
-        say(f"bags and {RECORDS} are in {folder}")
-    invalid = [record.result["episode_id"] for record in records if not record.result["valid"]]
-    if invalid or len(records) < len(episodes):
-        told = f" ({', '.join(invalid)})" if invalid else ""
-        note(f"{len(records)} of {len(episodes)} episodes flown, {len(invalid)} INVALID{told}")
-        raise typer.Exit(RunError.exit_code)
-
-
-def _print_rows(rows: list[Any]) -> None:
-    title = "Stage 2 (embedded): partitioned lawnmower, 4 drones, 240 s"
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("world", no_wrap=True)
-    heads = ("flown", "in-\nvalid", "cover\n240 s", "colli-\nsions", "near\nmisses", "victims\nfound", "false\nalarms")
-    for head in (*heads, "speed"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for row in rows:
-        coverage = "n/a" if row.coverage_240s is None else f"{row.coverage_240s:.1%}"
-        found = f"{row.found} of {row.victims}"
-        speed = "n/a" if row.rtf is None else f"{row.rtf:.0f} x"
-        cells = (row.episodes, row.invalid, coverage, row.collisions, row.near_misses, found, row.false_alarms, speed)
-        table.add_row(row.world, *(str(cell) for cell in cells))
-    out.print(table)
-    say("speed: simulated time over wall time, recording and read-back included")
-
-
 @app.command()
 def fly(
     setpoints: Annotated[
@@ -270,8 +211,8 @@ def fly(
     nan means "not commanded". The flight starts at the first row's x y z, at rest, or on the ground if z is about 0.
     """
     from sar_eval.config import load_named_vehicle
-    from sar_eval.evaluation import ready_folder
     from sar_eval.fly import fly_script, read_script, write_trace
+    from sar_eval.folders import ready_folder
 
     _backend(backend)
     script = read_script(setpoints)

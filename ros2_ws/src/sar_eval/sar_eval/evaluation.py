@@ -1,131 +1,91 @@
-"""The main job: fly a small fixed set of episodes over the four worlds and end in one table."""
+"""The main job: Stage 1, its median seeds, their Stage-2 missions and the report, in one folder.
+
+    stage1.jsonl    every policy x seed x episode, kinematic
+    campaign/       the Stage-2 campaign of the median seeds
+    report/         what it comes to
+
+Stage 1 is always flown whole: it takes seconds, and what it gives decides which campaign this is. The same command goes
+on where it was left; another one, or another version of the code, gets a folder of its own.
+"""
 
 from __future__ import annotations
 
-import errno
-import json
-import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from sar_core.errors import InputError, RunError
-from sar_eval.config import Episode, Scenario, prepare
-from sar_eval.episode import Progress, Record, fly_episode
+from sar_core.errors import InputError
+from sar_eval.config import Scenario
+from sar_eval.manifest import Manifest, make_manifest, read_manifest
+from sar_eval.plan import CONDITIONS, DEFAULT_WORLD, Choice, Plan, Task, make_plan
+from sar_eval.resources import share_dir
+from sar_eval.seedchoice import choose_seeds
 
-WORLDS = ("open_field", "village", "forest", "collapsed_block")
-EPISODES_PER_WORLD = 3
-RECORDS = "episodes.jsonl"
+STAGE1, CAMPAIGN, REPORT = "stage1.jsonl", "campaign", "report"
+EPISODE_SET = "v1"
 
 
 @dataclass(frozen=True)
-class Row:
-    """One world's line in the table; means over its valid episodes, sums of events."""
+class Extent:
+    """How much of Stage 2 is flown for every median seed, with victims and without."""
 
-    world: str
-    episodes: int
-    invalid: int
-    coverage_240s: float | None
-    collisions: int
-    near_misses: int
-    victims: int
-    found: int
-    false_alarms: int
-    rtf: float | None
+    episodes: tuple[int, ...]
+    patterns: tuple[str, ...]
 
 
-def plan_set(scenario: Scenario) -> list[Episode]:
-    """The fixed set: every world, seeds 0 to 2, episode index equal to the seed."""
-    return [
-        prepare(scenario.model_copy(update={"world": world}), seed=k, index=k)
-        for world in WORLDS
-        for k in range(EPISODES_PER_WORLD)
-    ]
+REDUCED = Extent(tuple(range(5)), ("partitioned_lawnmower", "pheromone"))
+"""One layout at all five noise levels: minutes on two cores."""
+FULL = Extent(tuple(range(50)), CONDITIONS)
+"""The set, every pattern and baseline: what results/ was flown with."""
 
 
-def fresh_folder(base: Path) -> Path:
-    """The first of base, base-2, base-3 ... that does not exist yet, created."""
+@dataclass(frozen=True)
+class Evaluation:
+    """A Stage-2 campaign that follows from Stage 1."""
+
+    plan: Plan
+    manifest: Manifest
+
+    @property
+    def replayed(self) -> list[Task]:
+        """One mission of each pattern for people to watch: the first seed and episode, with its victims."""
+        first = self.plan.tasks[0]
+        return [
+            task
+            for task in self.plan.tasks
+            if (task.seed, task.index, task.scenario.victim_absent) == (first.seed, first.index, False)
+        ]
+
+
+def follow(stage1: Path, extent: Extent) -> Evaluation:
+    """The campaign of a Stage-1 file's median seeds."""
+    seeds, origin = choose_seeds(None, stage1)
+    choice = Choice(
+        scenario=Scenario(),
+        worlds=(DEFAULT_WORLD,),
+        patterns=extent.patterns,
+        victims="both",
+        seeds=seeds,
+        episodes=extent.episodes,
+        episode_set=EPISODE_SET,
+    )
+    plan = make_plan(choice)
+    assert origin is not None
+    return Evaluation(plan, make_manifest(plan, replace(origin, file=STAGE1)))
+
+
+def place_of(evaluation: Evaluation, base: Path) -> Path:
+    """The first of base, base-2, base-3 ... that is new or holds this very campaign."""
     for number in range(1, 10_000):
         folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise InputError(f"{folder}: cannot create the output folder ({error.strerror})") from error
-        return folder
+        if not folder.exists():
+            return folder
+        found = read_manifest(folder / CAMPAIGN) if folder.is_dir() else None
+        if found is not None and found.identity == evaluation.manifest.identity:
+            return folder
     raise InputError(f"{base}: too many folders of this name")
 
 
-def ready_folder(folder: Path) -> None:
-    """Create a folder to write into, or say why that cannot be, before anything is flown."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = "a file of this name exists" if isinstance(error, FileExistsError) else error.strerror
-        raise InputError(f"{folder}: cannot create the output folder ({reason})") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{folder}: the output folder is not writable")
-
-
-def fly_set(
-    episodes: list[Episode],
-    folder: Path,
-    watch: Callable[[int, Progress], None],
-    stop: Callable[[], str | None],
-) -> Iterator[Record]:
-    """Fly episode after episode, each into its own bag; every record is on disk before the next take-off."""
-    for number, episode in enumerate(episodes):
-        record = fly_episode(episode, folder / episode.episode_id, partial(watch, number), stop)
-        append_record(folder / RECORDS, record)
-        yield record
-        if stop() is not None:
-            return
-
-
-def append_record(path: Path, record: Record) -> None:
-    """One line of JSON, whole or not at all."""
-    line = (json.dumps(record.as_dict()) + "\n").encode()
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            before = os.fstat(handle).st_size
-            try:
-                if os.write(handle, line) != len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            except OSError:
-                os.ftruncate(handle, before)
-                raise
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise RunError(f"{path}: cannot write the episode record ({error.strerror})") from error
-
-
-def tabulate(records: list[Record]) -> list[Row]:
-    """Rows in the order the worlds were flown."""
-    rows = []
-    for world in dict.fromkeys(record.result["world"] for record in records):
-        mine = [record for record in records if record.result["world"] == world]
-        valid = [record for record in mine if record.result["valid"]]
-        rows.append(
-            Row(
-                world=world,
-                episodes=len(mine),
-                invalid=len(mine) - len(valid),
-                coverage_240s=_mean([r.result["coverage_240s"] for r in valid]),
-                collisions=sum(r.result["collisions"] for r in valid),
-                near_misses=sum(r.result["near_misses"] for r in valid),
-                victims=sum(len(r.result["victims"]) for r in valid),
-                found=sum(r.result["detections"] or 0 for r in valid),
-                false_alarms=sum(r.result["false_alarms"] or 0 for r in valid),
-                rtf=_mean([r.run["rtf"] for r in mine]),
-            )
-        )
-    return rows
-
-
-def _mean(values: list[Any]) -> float | None:
-    return sum(values) / len(values) if values else None
+def reference_of(plan: Plan) -> Path | None:
+    """The oracle's returns for the plan's episode set, where some are committed."""
+    path = share_dir("configs") / "reference" / f"{plan.choice.set_of(DEFAULT_WORLD)}.json"
+    return path if path.is_file() else None

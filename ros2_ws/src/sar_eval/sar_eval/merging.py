@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sar_core.errors import ContractError, InputError, MissingDataError, RunError
-from sar_eval.campaign import BAGS, FLYING, open_campaign, write_results
+from sar_eval.bagstore import BAGS, FLYING
+from sar_eval.campaign import open_campaign, write_results
 from sar_eval.episode import Record
 from sar_eval.ledger import LEDGER, read_ledger
 from sar_eval.manifest import MANIFEST, Manifest, check_same, read_manifest
@@ -46,7 +47,7 @@ def merge(folders: list[Path], target: Path, partial: bool = False) -> Merged:
         for key in manifest.episodes:
             if key in records:
                 home, record = records[key]
-                bags += _link_bag(home / BAGS / key, campaign.bag(key))
+                bags += _link_bag(home / BAGS / key, target / BAGS / key)
                 campaign.ledger.append(record)
         whole = not missing
         results = write_results(target, manifest, campaign.ledger.records) if whole else None

@@ -68,11 +68,11 @@ def plan(
         raise InputError(f"seed = {bad}: allowed are 0 to {CALIBRATION_SEED - 1}; those beyond belong to calibration")
     first = prepare(scenario, seeds[0], 0 if not episodes else episodes[0])
     assert first.drawn_from is not None
-    chosen = tuple(range(len(first.drawn_from))) if episodes is None else tuple(episodes)
+    chosen = tuple(range(len(first.drawn_from))) if episodes is None else tuple(dict.fromkeys(episodes))
     for index in chosen:
         first.drawn_from.level(index)
     load_observations(data, first)
-    return Matrix(scenario, names, tuple(seeds), chosen, data)
+    return Matrix(scenario, names, tuple(dict.fromkeys(seeds)), chosen, data)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -20,17 +19,6 @@ from sar_eval.studycli import DEFAULT_WORKERS, Workers
 
 PROTOCOL_ROLLOUTS = 2000
 """Rollouts the upstream protocol asks of Stage 1."""
-
-
-def number_list(text: str, what: str) -> list[int]:
-    """Numbers as people write them: 0-9 or 1,4,7-8; each once, in the order given."""
-    found: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
-        if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise InputError(f"{what} = {text!r}: write numbers and ranges, for example 0-9 or 1,4,7")
-        found += range(int(match[1]), int(match[2] or match[1]) + 1)
-    return list(dict.fromkeys(found))
 
 
 def stage1(
@@ -52,27 +40,21 @@ def stage1(
     Example: sar-eval stage1 --seeds 0-9 --out runs/stage1.jsonl
     """
     from sar_eval.config import Scenario
-    from sar_eval.evaluation import ready_folder
-    from sar_eval.stage1 import POLICIES, compile_flights, default_observations, fly_matrix, plan, write_rows
+    from sar_eval.folders import ready_folder
+    from sar_eval.plan import parse_numbers
+    from sar_eval.stage1 import POLICIES, default_observations, plan
 
     given: dict[str, Any] = {"episode_set": episode_set or f"{world or 'village'}-v1", "victim_absent": victim_absent}
     scenario = Scenario(**given if world is None else {**given, "world": world})
-    indices = None if episodes is None else number_list(episodes, "episodes")
+    indices = None if episodes is None else parse_numbers(episodes, "episodes")
     data = observations or default_observations()
-    matrix = plan(scenario, policy or POLICIES, number_list(seeds, "seeds"), indices, data)
+    matrix = plan(scenario, policy or POLICIES, parse_numbers(seeds, "seeds"), indices, data)
     if target.is_dir():
         raise InputError(f"{target}: is a folder; give the name of a JSONL file")
     if target.exists():
         raise InputError(f"{target}: exists already; choose another name")
     ready_folder(target.parent)
-    with err.status("compiling (some seconds on a new machine, then cached)"):
-        compile_flights(matrix)
-    began = time.perf_counter()
-    with bar("{task.completed:.0f} of {task.total} episodes") as progress:
-        task = progress.add_task("Stage 1", total=len(matrix))
-        rows = fly_matrix(matrix, workers, lambda done: progress.update(task, completed=done))
-        count = write_rows(target, rows)
-    took = time.perf_counter() - began
+    count, took = fly_stage1(matrix, target, workers)
     facts = {"out": str(target), "episodes": count, "wall_s": round(took, 2), "per_s": round(count / took, 1)}
     if as_json:
         print(json.dumps(facts))
@@ -82,6 +64,20 @@ def stage1(
             f"{len(matrix.episodes)} episodes) in {took:.1f} s, {count / took:.0f} per second; "
             f"the protocol asks for {PROTOCOL_ROLLOUTS} rollouts"
         )
+
+
+def fly_stage1(matrix: Any, target: Path, workers: int) -> tuple[int, float]:
+    """Fly a matrix into a file, telling how far it is; how many episodes, and the seconds they took."""
+    from sar_eval.stage1 import compile_flights, fly_matrix, write_rows
+
+    with err.status("compiling (some seconds on a new machine, then cached)"):
+        compile_flights(matrix)
+    began = time.perf_counter()
+    with bar("{task.completed:.0f} of {task.total} episodes") as progress:
+        task = progress.add_task("Stage 1", total=len(matrix))
+        rows = fly_matrix(matrix, workers, lambda done: progress.update(task, completed=done))
+        count = write_rows(target, rows)
+    return count, time.perf_counter() - began
 
 
 def median_seeds(
@@ -140,10 +136,10 @@ def fit_observations(
     Flights use seeds and layouts that belong to calibration; no evaluation contains them.
     """
     from sar_eval.config import prepare
-    from sar_eval.evaluation import ready_folder
     from sar_eval.fitcheck import as_page, draw_check
     from sar_eval.fitcheck import check as check_fit
     from sar_eval.fitflights import CHECK_SEED, FIT_SEED, fly_for_fit, plan_flights
+    from sar_eval.folders import ready_folder
     from sar_eval.observations import fit, write_observations
 
     if target.exists():

@@ -120,7 +120,7 @@ def replay(
     Draw it afterwards with sar-eval draw. Exit code 2 means that it came out differently: other code or other files.
     """
     from sar_eval.episode import fly_episode
-    from sar_eval.evaluation import ready_folder
+    from sar_eval.folders import ready_folder
     from sar_eval.replay import differences, find
 
     found = find(results, episode_id)

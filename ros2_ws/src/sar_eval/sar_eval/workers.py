@@ -8,16 +8,18 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import tempfile
 import traceback
 import uuid
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from sar_core.errors import InputError, RunError, SarError
+from sar_eval.bagstore import is_url, send_bag
 from sar_eval.episode import Record, fly_episode
 from sar_eval.plan import Task
 
@@ -30,7 +32,7 @@ POLL_S = 0.5
 
 @dataclass(frozen=True)
 class Job:
-    """A mission to fly, and where to: with ``scratch`` a bag is left in a folder of its own below it."""
+    """A mission to fly, and where to: with ``scratch``, a folder or URL, a bag is left in a folder of its own there."""
 
     task: Task
     scratch: str | None = None
@@ -54,6 +56,8 @@ class Outcome:
 
 def fly_job(job: Job, stop: Callable[[], str | None] | None = None) -> Outcome:
     """Fly one mission, once more if the simulator raises; what a worker process or a cluster's worker calls."""
+    if job.scratch is not None and is_url(job.scratch):
+        return _fly_and_send(job, stop)
     for attempt in range(1 + RETRIES):
         bag = None if job.scratch is None else Path(job.scratch) / uuid.uuid4().hex / job.task.key
         episode = None
@@ -70,6 +74,18 @@ def fly_job(job: Job, stop: Callable[[], str | None] | None = None) -> Outcome:
                 return Outcome(job, bag=_left(bag), reason="simulator_error", message=traceback.format_exc())
     run = {**record.run, "bag": None, "worker": os.getpid()}
     return Outcome(job, Record(record.result, run), None if bag is None else str(bag))
+
+
+def _fly_and_send(job: Job, stop: Callable[[], str | None] | None) -> Outcome:
+    """Record on this machine, then take the bag to where the campaign wants it."""
+    assert job.scratch is not None
+    with tempfile.TemporaryDirectory(prefix="sar-eval.") as here:
+        outcome = fly_job(replace(job, scratch=here), stop)
+        try:
+            bag = None if outcome.bag is None else send_bag(Path(outcome.bag), job.scratch)
+        except (OSError, SarError) as error:
+            return Outcome(job, reason="host_error", message=f"{job.scratch}: {error}", fatal=True)
+        return replace(outcome, job=job, bag=bag)
 
 
 def _left(bag: Path | None) -> str | None:

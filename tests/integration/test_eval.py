@@ -1,0 +1,77 @@
+"""The main verb from end to end, small: Stage 1, median seeds, Stage 2, report; stopped and gone on with."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_analysis.medianseeds import choose
+from sar_analysis.stage1 import read_stage1
+from sar_eval.bagcheck import check_bag
+from sar_eval.ledger import read_ledger
+
+SMALL = ("eval", "--seeds", "2-5", "--episodes", "0", "--pattern", "spiral", "--json")
+MISSIONS = 6
+"""Three median seeds, one episode, with victims and without."""
+
+
+@pytest.fixture(scope="module")
+def evaluated(
+    warm: None, sar_eval: Any, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    folder = tmp_path_factory.mktemp("eval") / "small"
+    done = sar_eval(*SMALL, "--out", folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_it_flies_the_median_seeds_of_its_own_stage_1_and_ends_in_rates(evaluated):
+    folder, done = evaluated
+    told = json.loads(done.stdout)
+    assert told["folder"] == str(folder)
+    assert tuple(told["seeds"]) == choose(read_stage1(folder / "stage1.jsonl")).seeds
+    records = read_ledger(folder / "campaign" / "episodes.jsonl")
+    assert len(records) == MISSIONS
+    assert {record.result["seed"] for record in records.values()} == set(told["seeds"])
+    assert [headline["victim_absent"] for headline in told["headlines"]] == [False, True]
+    for headline in told["headlines"]:
+        estimates = {estimate["metric"]: estimate for estimate in headline["estimates"]}
+        for name in ("missions_with_false_alarm", "missions_with_collision"):
+            rate = estimates[name]
+            assert 0.0 <= rate["low"] <= rate["value"] <= rate["high"] <= 1.0, name
+            assert rate["low"] < rate["high"]
+    assert (folder / "report" / "RESULTS.md").is_file() and (folder / "report" / "report.html").is_file()
+    bags = sorted((folder / "campaign" / "bags").iterdir())
+    assert len(bags) == 1 and check_bag(bags[0]).ok
+
+
+def test_given_again_it_flies_nothing_and_something_else_gets_a_folder_of_its_own(evaluated, sar_eval):
+    folder, done = evaluated
+    before = (folder / "campaign" / "episodes.jsonl").read_bytes()
+    again = sar_eval(*SMALL, "--out", folder)
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+    assert f"{MISSIONS} of {MISSIONS} missions are flown, 0 to fly" in again.stderr
+    assert (folder / "campaign" / "episodes.jsonl").read_bytes() == before
+    other = sar_eval(*SMALL, "--pattern", "boustrophedon", "--episodes", "4", "--out", folder)
+    assert json.loads(other.stdout)["folder"] == f"{folder}-2"
+
+
+def test_stopped_it_says_how_to_go_on_and_does(warm, launch, wait_for, sar_eval, evaluated, tmp_path):
+    ledger = tmp_path / "e" / "campaign" / "episodes.jsonl"
+    process = launch(*SMALL, "--workers", "1", "--out", tmp_path / "e")
+    wait_for(ledger.exists, process, "the first mission ended")
+    process.send_signal(signal.SIGTERM)
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "go on with: sar-eval eval" in complaint
+    flown = len(read_ledger(ledger))
+    assert 1 <= flown < MISSIONS
+    done = sar_eval(*SMALL, "--out", tmp_path / "e")
+    assert f"{flown} of {MISSIONS} missions are flown, {MISSIONS - flown} to fly" in done.stderr
+    same = [json.loads(d.stdout)["headlines"] for d in (done, evaluated[1])]
+    assert same[0] == same[1]
