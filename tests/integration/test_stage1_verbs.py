@@ -80,7 +80,7 @@ def test_a_file_that_is_not_whole_or_not_sound(
 def test_seeds_that_are_no_numbers(sar_eval: Run, tmp_path: Path) -> None:
     done = sar_eval("stage1", "--seeds", "9-0", "--out", tmp_path / "a.jsonl")
     assert done.returncode == 1
-    assert "write numbers and ranges" in done.stderr
+    assert "the range 9-0 runs from low to high" in done.stderr
 
 
 def test_episode_sets_from_the_command_line(sar_eval: Run, tmp_path: Path) -> None:
