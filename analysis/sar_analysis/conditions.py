@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -20,6 +21,8 @@ from sar_analysis.summary import CONDITION, NOISE
 PER_EPISODE = ("seed", "episode", "policy_sha256")
 PATTERN = ("pattern", "policy")
 _OWN = (*CONDITION, "name")
+_RULES = "rules-"
+"""Begins the name of what is no set but rules, by which every episode's layout is drawn."""
 Level = tuple[float | None, ...]
 Slot = tuple[int, int, Level]
 """One mission as it is planned: seed, episode, noise level."""
@@ -44,19 +47,32 @@ class Group:
         return {key: plain_value(value) for key, value in (*self.condition, *self.extras)}
 
     @property
+    def pattern(self) -> str:
+        """What flew, in words: the pattern, or the learned policy by its name."""
+        pattern, learned = dict(self.condition)["pattern"], dict(self.extras).get("policy")
+        return str(pattern.replace("_", " ") if learned is None else f"{pattern} {learned}")
+
+    @property
     def label(self) -> str:
         """In words, tier first, as every row must have it."""
         c = dict(self.condition)
-        learned = dict(self.extras).get("policy")
-        pattern = c["pattern"].replace("_", " ") if learned is None else f"{c['pattern']} {learned}"
-        parts = [c["tier"], c["world"], pattern, f"{c['drones']} drones"]
+        parts = [c["tier"], c["world"], self.pattern, f"{c['drones']} drones"]
         if "sigma" in c:
             parts.append("no radio" if c["sigma"] is None else f"σ {c['sigma']:g} κ {_kappa(c['kappa'])}")
         else:
             parts.append("all noise levels")
         parts.append("victims absent" if c["victim_absent"] else "victims present")
-        parts += [f"{key} {_short(value)}" for key, value in self.extras if key != "policy"]
-        return " · ".join(parts)
+        return " · ".join([*parts, *self._others])
+
+    @property
+    def family_label(self) -> str:
+        """What groups that differ in pattern, noise and victims alone have in common."""
+        c = dict(self.condition)
+        return " · ".join([c["tier"], c["world"], f"{c['drones']} drones", *self._others])
+
+    @property
+    def _others(self) -> list[str]:
+        return [f"{key} {_short(value)}" for key, value in self.extras if key != "policy"]
 
 
 def group(episodes: Iterable[EpisodeMetrics]) -> tuple[Group, ...]:
@@ -86,7 +102,7 @@ def merge(groups: Sequence[Group], without: Sequence[str], prefix: str) -> tuple
     """Groups that differ in nothing but the settings `without` become one, numbered with this prefix."""
     members: dict[str, list[Group]] = {}
     for g in groups:
-        members.setdefault(_key(_rest(g, without)), []).append(g)
+        members.setdefault(family_key(g, without), []).append(g)
     return tuple(
         Group(
             f"{prefix}{number:02d}",
@@ -106,6 +122,11 @@ def rivals(groups: Sequence[Group]) -> list[tuple[Group, Group]]:
         for second in groups[index + 1 :]
         if _rest(first, PATTERN) == _rest(second, PATTERN)
     ]
+
+
+def family_key(g: Group, without: Sequence[str]) -> str:
+    """The same for groups that differ in nothing but these settings."""
+    return _key(_rest(g, without))
 
 
 def policy_names(episodes: Sequence[EpisodeMetrics]) -> list[str | None]:
@@ -142,14 +163,22 @@ def _sha(e: EpisodeMetrics) -> str:
 
 
 def crossed(
-    metric: str, episodes: Iterable[EpisodeMetrics], drop_incomplete: bool = True, unflown: Iterable[Slot] = ()
+    metric: str,
+    episodes: Iterable[EpisodeMetrics],
+    drop_incomplete: bool = True,
+    unflown: Iterable[Slot] = (),
+    value_of: Callable[[EpisodeMetrics], float | None] | None = None,
 ) -> Scores:
     """The metric as a seeds x episodes table; an episode flown at several noise levels is one layout at each.
 
     INVALID missions are holes, and so is whatever should have been flown and was not (`unflown`). An episode that is
-    not whole for every seed is left out for all, and a note says so.
+    not whole for every seed is left out for all, and a note says so. `value_of` gives a mission's value where it is
+    not simply the metric's column.
     """
-    found = [((e.seed, e.episode, level_of(e)), getattr(e, metric) if e.valid else None, e.valid) for e in episodes]
+    value_of = value_of or attrgetter(metric)
+    missions = list(episodes)
+    layouts = {e.episode: layout_of(e) for e in missions}
+    found = [((e.seed, e.episode, level_of(e)), value_of(e) if e.valid else None, e.valid) for e in missions]
     found += [(slot, None, True) for slot in unflown]
     levels = sorted({level for (_, _, level), _, _ in found}, key=str)
     pairs = sorted({(levels.index(level), episode) for (_, episode, level), _, _ in found})
@@ -162,8 +191,9 @@ def crossed(
                 episode=columns[levels.index(level), episode] if len(levels) > 1 else episode,
                 value=value,
                 level=level,
-                layout=episode,
+                layout=layouts.get(episode, episode),
                 valid=valid,
+                number=episode,
             )
             for (seed, episode, level), value, valid in found
         ],
@@ -184,6 +214,20 @@ def with_misses(metric: str, episodes: Iterable[EpisodeMetrics]) -> list[Episode
 def level_of(e: EpisodeMetrics) -> Level:
     """The noise a mission was flown at: sigma and kappa, both None without radio."""
     return tuple(getattr(e, name) for name in NOISE)
+
+
+def layout_of(e: EpisodeMetrics) -> Hashable:
+    """What a layout is known by: a set flies one at several noise levels, each time as another episode.
+
+    It is the same layout where victims lie in the same places, and without victims where the wind is the same. Apart
+    from sets every episode has a layout of its own.
+    """
+    if not isinstance(e.episode_set, str) or e.episode_set.startswith(_RULES):
+        return e.episode
+    if e.victims:
+        return tuple(sorted((round(v.x_m, 1), round(v.y_m, 1)) for v in e.victims))
+    wind = e.configuration.get("wind_mps")
+    return tuple(round(part, 3) for part in wind) if isinstance(wind, (list, tuple)) and any(wind) else e.episode
 
 
 def _settings(e: EpisodeMetrics, policy: str | None) -> dict[str, Any]:

@@ -109,6 +109,22 @@ def left_out(scores: Scores, design: Design, statistic: Statistic) -> list[NDArr
     return [defined(scores, statistic(kept), "jackknife samples") for kept in _jackknife_counts(scores, design)]
 
 
+def units_left_out(scores: Scores, statistic: Statistic, seeds: bool = True) -> list[NDArray[np.float64]]:
+    """The same for whatever can be left out: each seed (unless they are taken as given) and each layout, where two are.
+
+    A layout is left out at all its noise levels, be it whole or not, so that one INVALID mission costs no more than
+    its own episode. Empty where there is one of either: then nothing can be said about others.
+    """
+    episodes = len(scores.episodes)
+    cell = np.arange(scores.values.size)
+    names = list(dict.fromkeys(scores.layouts))
+    layout = np.array([names.index(name) for name in scores.layouts])
+    samples = [_without(cell // episodes, len(scores.seeds))] if seeds and len(scores.seeds) > 1 else []
+    if len(names) > 1:
+        samples.append(_without(layout[cell % episodes], len(names)))
+    return [defined(scores, statistic(kept), "jackknife samples") for kept in samples]
+
+
 def defined(scores: Scores, found: NDArray[np.float64], what: str) -> NDArray[np.float64]:
     """The statistics found, refused when any is NaN."""
     undefined = int(np.isnan(found).sum())

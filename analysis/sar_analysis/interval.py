@@ -8,12 +8,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from sar_core.errors import InputError
 
 Array = NDArray[np.float64]
 Reading = Literal["percentile", "bca", "t"]
+_ROUNDING = 1e-14
+"""Of the estimates: a standard error below is what sums of equal numbers leave."""
 READINGS: tuple[Reading, ...] = ("percentile", "bca", "t")
 
 
@@ -88,14 +90,28 @@ def jackknife_t(value: float, left_out: list[Array], confidence: float) -> tuple
     few seeds this is the reading that widens as it should: resampling three seeds cannot show a fourth.
     """
     check_confidence(confidence)
+    error, freedom = jackknife_error(left_out)
+    if error == 0.0:
+        return value, value
+    half = float(stdtrit(freedom, 0.5 + 0.5 * confidence)) * error
+    return value - half, value + half
+
+
+def jackknife_p(value: float, left_out: list[Array]) -> float | None:
+    """Two-sided p of the value being 0 by the same Student's t; None where nothing varied and nothing can be said."""
+    error, freedom = jackknife_error(left_out)
+    return None if error == 0.0 else 2.0 * float(stdtr(freedom, -abs(value) / error))
+
+
+def jackknife_error(left_out: list[Array]) -> tuple[float, float]:
+    """Standard error and degrees of freedom from the estimates with one unit left out; both 0 when nothing varied."""
     freedoms = np.array([len(estimates) - 1 for estimates in left_out], dtype=np.float64)
     variances = np.array([estimates.var() * (len(estimates) - 1) for estimates in left_out])
     total = float(variances.sum())
-    if total == 0.0:
-        return value, value
-    freedom = total**2 / float((variances**2 / freedoms).sum())
-    half = float(stdtrit(freedom, 0.5 + 0.5 * confidence)) * math.sqrt(total)
-    return value - half, value + half
+    largest = max((float(np.abs(estimates).max()) for estimates in left_out), default=0.0)
+    if total <= (_ROUNDING * largest) ** 2:
+        return 0.0, 0.0
+    return math.sqrt(total), total**2 / float((variances**2 / freedoms).sum())
 
 
 def _ends(distribution: Array, lower: float, upper: float) -> tuple[float, float]:

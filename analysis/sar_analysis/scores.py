@@ -101,6 +101,8 @@ class Cell:
     level: Hashable = "all"
     layout: Hashable = None
     valid: bool = True
+    number: int | None = None
+    """What the episode was flown as, where ``episode`` is only the table's column."""
 
 
 def from_cells(metric: str, cells: Iterable[Cell], drop_incomplete: bool = False) -> Scores:
@@ -156,9 +158,9 @@ def on_common_episodes(tables: Sequence[Scores]) -> list[Scores]:
 def _named(table: dict[tuple[int, int], Cell], seed: int, episode: int) -> str:
     """A cell in words; where an episode was flown at several noise levels its number is only the column's."""
     cell = table.get((seed, episode))
-    if cell is None or cell.layout in (None, episode):
+    if cell is None or cell.number in (None, episode):
         return f"seed {seed} episode {episode}"
-    return f"seed {seed} episode {cell.layout} at {level_words(cell.level)}"
+    return f"seed {seed} episode {cell.number} at {level_words(cell.level)}"
 
 
 def level_words(level: Hashable) -> str:
