@@ -22,6 +22,7 @@ import scipy
 from sar_analysis.conditions import policy_names
 from sar_analysis.metrics import EpisodeMetrics
 
+MANIFEST = "manifest.json"
 _PER_EPISODE = ("seed", "episode", "name", "tier", "episode_set")
 
 
@@ -41,6 +42,9 @@ def reporting_card(episodes: Sequence[EpisodeMetrics], resamples: int, seed: int
         "versions": {
             "sar_eval": _distinct(e.version or "unknown" for e in episodes),
             "episode_set": _distinct("unknown" if e.episode_set is None else e.episode_set for e in episodes),
+            "episode_set_sha256": _distinct(
+                sha for e in episodes if (sha := e.configuration.get("episode_set_sha256")) is not None
+            ),
             "worlds": {
                 w: _distinct(e.world_sha256 or "unknown" for e in episodes if e.world == w) for w in _worlds(episodes)
             },
@@ -52,10 +56,11 @@ def reporting_card(episodes: Sequence[EpisodeMetrics], resamples: int, seed: int
     }
 
 
-def host() -> dict[str, Any]:
-    """Where and with what the analysis ran; never compared."""
+def host(folder: Path | None = None) -> dict[str, Any]:
+    """Where and with what the analysis ran, and where the folder's campaign was flown; never compared."""
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([Path(sys.argv[0]).name, *map(_placeless, sys.argv[1:])]),
+        "campaign": None if folder is None else campaign(folder),
         "sar_eval": _installed("sar-eval"),
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -63,6 +68,39 @@ def host() -> dict[str, Any]:
         "platform": f"{platform.system()} {platform.machine()}",
         "cpus": os.cpu_count(),
     }
+
+
+def campaign(folder: Path) -> dict[str, Any] | None:
+    """What the folder's manifest says of the campaign: its identity, its command, its machine; None without one."""
+    file = (folder if folder.is_dir() else folder.parent) / MANIFEST
+    try:
+        plain = json.loads(file.read_text(encoding="utf-8"))
+        flown, machine = plain["configuration"], plain["host"]
+        options = [("--seeds", ",".join(map(str, flown["seeds"]))), ("--episodes", _span(flown["episodes"]))]
+        options += [("--world", world) for world in flown["worlds"]]
+        options += [("--pattern", pattern) for pattern in flown["patterns"]]
+        options += [("--victims", flown["victims"]), ("--episode-set", flown["episode_set"])]
+        return {
+            "identity": str(plain["identity"]),
+            "command": shlex.join(["sar-eval", "stage2", *(str(part) for option in options for part in option)]),
+            "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['platform']}",
+            "python": str(machine["python"]),
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _span(episodes: Any) -> str:
+    """Episodes as the command takes them: a number of them, or their indices."""
+    if isinstance(episodes, int):
+        return f"0-{episodes - 1}"
+    whole = list(episodes) == list(range(episodes[0], episodes[-1] + 1))
+    return f"{episodes[0]}-{episodes[-1]}" if whole and len(episodes) > 1 else ",".join(map(str, episodes))
+
+
+def _placeless(argument: str) -> str:
+    """An argument without the folders of this machine."""
+    return Path(argument).name if Path(argument).is_absolute() else argument
 
 
 def paper_rows() -> list[dict[str, Any]]:
@@ -83,11 +121,13 @@ def paper_rows() -> list[dict[str, Any]]:
     ]
 
 
-def not_computed(episodes: Sequence[EpisodeMetrics], against_oracle: bool) -> list[dict[str, str]]:
+def not_computed(episodes: Sequence[EpisodeMetrics], against_oracle: bool, foretold: bool) -> list[dict[str, str]]:
     """What a reader may look for in vain, and why it is not here."""
     found = []
     if not against_oracle:
         found.append({"what": "optimality gap", "why": "no oracle's returns were given (--reference)"})
+    if not foretold:
+        found.append({"what": "Stage 1 against Stage 2", "why": "no Stage-1 results were given (--stage1)"})
     trained = any(e.configuration.get("policy") for e in episodes)
     why = "missions hold no evaluations made during training; python -m sar_analysis.efficiency takes those"
     if not trained:

@@ -19,7 +19,7 @@ Value = Callable[[EpisodeMetrics], float | None]
 
 @dataclass(frozen=True)
 class Goal:
-    """One goal: which way is better, on which missions it is judged where both kinds were flown, and a mission's value."""
+    """One goal: which way is better, on which missions it is judged if both kinds were flown, and a mission's value."""
 
     metric: str
     words: str
@@ -41,7 +41,7 @@ def goals(horizon_s: float, gap: Value | None = None) -> tuple[Goal, ...]:
         return lambda e: _within(getattr(e, name), e, horizon_s)
 
     first = timed("time_to_first_detection_s")
-    found = (
+    found: tuple[Goal, ...] = (
         Goal("coverage_240s", "coverage at 240 s", True, "present", "mean", lambda e: e.coverage_240s),
         Goal(
             "time_to_95_s",

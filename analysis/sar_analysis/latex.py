@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sar_analysis.tables import headline, text_tables
+from sar_analysis.frontpage import front_tables
+from sar_analysis.tables import text_tables
 from sar_analysis.texttable import TextTable
 
 _ESCAPES = {
@@ -28,6 +29,8 @@ _ESCAPES = {
     "²": r"\textsuperscript{2}",
     "³": r"\textsuperscript{3}",
     "°": r"\textdegree{}",
+    "τ": r"$\tau$",
+    "µ": r"$\mu$",
 }
 _TABLE = str.maketrans(_ESCAPES)
 
@@ -35,7 +38,7 @@ _TABLE = str.maketrans(_ESCAPES)
 def results_latex(document: Mapping[str, Any]) -> str:
     """One file to \\input; it needs the packages booktabs and graphicx."""
     result = document["result"]
-    floats = [_float(table) for table in (headline(result), *text_tables(result))]
+    floats = [_float(table) for table in (*front_tables(result), *text_tables(result))]
     return "\n\n".join(["% Needs \\usepackage{booktabs} and \\usepackage{graphicx}.", *floats]) + "\n"
 
 

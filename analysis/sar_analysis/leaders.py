@@ -87,9 +87,8 @@ def _row(goal: Goal, groups: Sequence[Group]) -> tuple[dict[str, Any], list[tupl
     make = MAKERS[goal.statistic]
     values = [{"pattern": name, **_interval(t, make(t), goal.share)} for name, t in tables.items()]
     names = list(tables)
-    pairs = [
-        (a, b, _difference(tables[a], tables[b], make, goal.higher)) for k, a in enumerate(names) for b in names[k + 1 :]
-    ]
+    chosen = [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
+    pairs = [(a, b, _difference(tables[a], tables[b], make, goal.higher)) for a, b in chosen]
     first = next(iter(tables.values()))
     notes = list(dict.fromkeys(note for t in tables.values() for note in t.notes))
     basis = {"missions": first.values.size, "seeds": list(first.seeds), "layouts": len(set(first.layouts))}
@@ -123,9 +122,7 @@ def _ends(value: float, left_out: list[Array]) -> tuple[float | None, float | No
     return (None, None) if low == high else (low, high)
 
 
-def _difference(
-    one: Scores, two: Scores, make: Callable[[Scores], Statistic], higher: bool
-) -> dict[str, Any]:
+def _difference(one: Scores, two: Scores, make: Callable[[Scores], Statistic], higher: bool) -> dict[str, Any]:
     """By how much the first is better than the second, whichever way better is."""
     better, worse = (one, two) if higher else (two, one)
     statistic = difference_of(make(better), make(worse))

@@ -1,4 +1,4 @@
-"""Noise level by noise level, all patterns together: what is still found, what is cried wolf, and where the gate closes.
+"""Noise level by noise level, all patterns together: what is found, what is cried wolf, and where the gate closes.
 
 The gate counts as closed at the first level, from quiet to loud, at which less than half of the frames pass it. Where
 missions do not hold what their gates did (bags do not), the first level with detections in less than half of the
@@ -79,5 +79,5 @@ def _rows(episodes: Sequence[EpisodeMetrics]) -> list[Row]:
 def _figures(summary: Summary | None) -> Row:
     if summary is None:
         return {}
-    found = {name: summary.estimate(name) for name in FIGURES}
-    return {name: {k: getattr(e, k) for k in ("value", "low", "high", "n")} for name, e in found.items() if e is not None}
+    found = [e for name in FIGURES if (e := summary.estimate(name)) is not None]
+    return {e.metric: {"value": e.value, "low": e.low, "high": e.high, "n": e.n} for e in found}

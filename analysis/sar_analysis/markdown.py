@@ -1,25 +1,42 @@
-"""RESULTS.md: what is good and what is not in the first ten seconds, then every table."""
+"""RESULTS.md, the one page, and TABLES.md, everything longer; both are read from the document and compute nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from sar_analysis.tables import headline, text_tables
+from sar_analysis.frontpage import MOST_FAMILIES, front_tables, where_flown
+from sar_analysis.tables import text_tables
 from sar_analysis.texttable import TextTable
 from sar_analysis.wording import NONE, number, numbers, setting, verdict
 
 MOST_WARNINGS = 20
+FIRST_WARNINGS = 5
 
 
 def results_markdown(document: Mapping[str, Any]) -> str:
-    """The whole page."""
+    """The one page: rates, who is best on what, noise, Stage 1, claims, what does not count, how to do it again."""
+    result = document["result"]
+    first, *others = front_tables(result)
+    parts = [
+        f"# {result['title']}: results on one page",
+        _table(first),
+        _summary(result),
+        *(_table(table) for table in others),
+        *_registration(result),
+        _caveats(result),
+        _again(result, document["run"]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def tables_markdown(document: Mapping[str, Any]) -> str:
+    """Every table condition by condition, all warnings, the paper's row, the reporting card."""
     result = document["result"]
     parts = [
-        f"# {result['title']}: results",
-        *_summary(result),
+        f"# {result['title']}: every table",
+        "The page that comes first is [RESULTS.md](RESULTS.md).",
         *(_table(table) for table in text_tables(result)),
-        *_registration(result),
         *_invalid(result),
         *_warnings(result),
         *_paper(result),
@@ -28,16 +45,52 @@ def results_markdown(document: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(result: Mapping[str, Any]) -> list[str]:
+def _summary(result: Mapping[str, Any]) -> str:
     n = result["counts"]
-    flown = (
-        f"- {n['episodes']} missions, {n['valid']} valid, {n['invalid']} INVALID; {len(result['warnings'])} warnings."
-    )
     registered = "not pre-registered: exploratory"
     if result["registration"] is not None:
         registered = _registered(result["registration"])
-    lines = [flown, f"- {result['conditional']}", f"- Registration: {registered}."]
-    return [_table(headline(result)), "\n".join(lines)]
+    lines = [
+        f"- {n['episodes']} missions, {n['valid']} valid, {n['invalid']} INVALID; {len(result['warnings'])} warnings; "
+        f"{where_flown(result)}. Condition by condition: [TABLES.md](TABLES.md).",
+        f"- {result['conditional']}",
+        f"- Registration: {registered}.",
+    ]
+    more = len(result["patterns"]) - MOST_FAMILIES
+    if more > 0:
+        lines.append(f"- {more} more sets of patterns under other settings are in results.json.")
+    return "\n".join(lines)
+
+
+def _caveats(result: Mapping[str, Any]) -> str:
+    """INVALID missions, the first warnings, and what a reader may look for in vain."""
+    said = result["warnings"]
+    lines = [f"- {_invalid_words(result)}", *(f"- {text}" for text in said[:FIRST_WARNINGS])]
+    if len(said) > FIRST_WARNINGS:
+        lines.append(f"- and {len(said) - FIRST_WARNINGS} more warnings in TABLES.md")
+    lines += [f"- not computed: {item['what']}: {item['why']}" for item in result["not_computed"]]
+    return "\n".join([f"## What does not count, {result['title']}", *lines])
+
+
+def _again(result: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+    """Commands, hashes, machines."""
+    card, flown = result["card"], run["campaign"]
+    versions = card["versions"]
+    hashes = f", sha256 {setting(versions['episode_set_sha256'])}" if versions["episode_set_sha256"] else ""
+    lines = []
+    if flown is not None:
+        lines.append(f"- Flown: `{flown['command']}`; identity {setting(flown['identity'])}; {flown['machine']}.")
+    lines += [
+        f"- Analysed: `{run['command']}`; {run['platform']}, {run['cpus']} CPUs, Python {run['python']}, "
+        f"numpy {run['numpy']}, scipy {run['scipy']}.",
+        f"- Seeds {numbers(card['seeds'])}; episode set {setting(versions['episode_set'])}{hashes}; flown by sar_eval "
+        f"{setting(versions['sar_eval'])}; worlds {_worlds(versions)}.",
+    ]
+    return "\n".join([f"## To do it again, {result['title']}", *lines])
+
+
+def _worlds(versions: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name} {setting(hashes)}" for name, hashes in versions["worlds"].items())
 
 
 def _registered(r: Mapping[str, Any]) -> str:
@@ -78,16 +131,17 @@ def _registration(result: Mapping[str, Any]) -> list[str]:
 
 
 def _invalid(result: Mapping[str, Any]) -> list[str]:
+    return [f"## Invalid missions, {result['title']}", _invalid_words(result)]
+
+
+def _invalid_words(result: Mapping[str, Any]) -> str:
     bad = [e for e in result["episodes"] if not e["valid"]]
     reasons: dict[str, int] = {}
     for e in bad:
         reason = e["invalid_reason"] or "no reason given"
         reasons[reason] = reasons.get(reason, 0) + 1
     told = "; ".join(f"{count} {reason}" for reason, count in sorted(reasons.items())) or NONE
-    return [
-        f"## Invalid missions, {result['title']}",
-        f"{len(bad)} of {len(result['episodes'])}: {told}. They enter no figure.",
-    ]
+    return f"INVALID: {len(bad)} of {len(result['episodes'])}: {told}. They enter no figure."
 
 
 def _warnings(result: Mapping[str, Any]) -> list[str]:
@@ -125,7 +179,6 @@ def _paper(result: Mapping[str, Any]) -> list[str]:
 def _card(result: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
     card = result["card"]
     hyper, compute, versions = card["hyperparameters"], card["compute"], card["versions"]
-    worlds = "; ".join(f"{name} {setting(hashes)}" for name, hashes in versions["worlds"].items())
     lines = [
         "- Fixed: " + "; ".join(f"{key} {setting(value)}" for key, value in hyper["fixed"].items()) + ".",
         "- Varied: " + ("; ".join(f"{key}: {setting(value)}" for key, value in hyper["varied"].items()) or NONE) + ".",
@@ -133,7 +186,7 @@ def _card(result: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
         f"{number('hours', compute['simulated_hours'])} simulated hours. Wall time: {compute['wall_time']}. "
         f"Training: {compute['training']}.",
         f"- Versions: flown by sar_eval {setting(versions['sar_eval'])}, "
-        f"episode set {setting(versions['episode_set'])}; worlds {worlds}. "
+        f"episode set {setting(versions['episode_set'])}; worlds {_worlds(versions)}. "
         f"Analysed by sar_eval {run['sar_eval']}, Python {run['python']}, numpy {run['numpy']}, "
         f"scipy {run['scipy']} on {run['platform']}, {run['cpus']} CPUs.",
         f"- Seeds: {numbers(card['seeds'])}. Episodes: {numbers(card['episodes'])}. Bootstrap: "

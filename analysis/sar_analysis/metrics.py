@@ -105,6 +105,10 @@ class EpisodeMetrics:
     """As seen twice a second: one shorter than that may be missed."""
     return_counts: Counts | None
     episode_return: float | None
+    area_m2: float = 0.0
+    """Of the search area; 0 where it is not known."""
+    gate_open: float | None = None
+    """Share of all frames that passed the phase gate; None for a bag, which holds the gates' changes only."""
     task_sha256: str = ""
     """What was to be flown whatever flies it (task.py); empty for a record, which does not hold it."""
 
@@ -216,6 +220,7 @@ def _identity(bag: Bag) -> dict[str, Any]:
         "sigma": float(config["sigma"]) if radio and "sigma" in config else None,
         "kappa": float(config["kappa"]) if radio and "kappa" in config else None,
         "drones": info.drones,
+        "area_m2": (info.area_m[2] - info.area_m[0]) * (info.area_m[3] - info.area_m[1]),
         "victim_absent": bool(config.get("victim_absent", False)),
         "configuration": config,
         "task_sha256": task_sha256(config),

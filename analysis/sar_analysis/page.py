@@ -21,6 +21,7 @@ from sar_analysis.table import Table
 
 SECTIONS = (
     panels.summary,
+    panels.front,
     panels.conditions,
     panels.seeds,
     panels.strata,

@@ -7,6 +7,7 @@ from typing import Any
 
 from sar_analysis import wording
 from sar_analysis.charts import SHARE, Axis, interval_bar
+from sar_analysis.frontpage import front_tables
 from sar_analysis.markup import Html, join, tag
 from sar_analysis.oraclegap import gap_table
 
@@ -47,6 +48,10 @@ OF_VICTIMS = ("victims_found", "cep50_m", "cep95_m")
 FIGURES = (
     *("missions_with_false_alarm", "false_alarms_per_hour", "missions_with_collision", "collisions_per_hour"),
     *("near_misses_per_mission", "victims_found", "cep50_m", "cep95_m", "coverage_240s"),
+)
+FRONT = (
+    *("title", "tiers", "counts", "seeds_flown", "conditions", "headlines"),
+    *("seed_rates", "patterns", "noise_levels", "stage_gap", "upstream"),
 )
 DETECTABLE = (
     "p: sign-flip test on each seed's difference of IQMs. Detectable: what a paired t-test over seeds at 5 %, "
@@ -290,6 +295,14 @@ def optimality(result: Plain) -> Html:
     words = gap_table(result)
     shown = table(words.columns, words.rows, "Mean shortfall below the oracle")
     return section("optimality", "Against the oracle", shown, note(words.caption))
+
+
+def front(result: Plain) -> Html:
+    """The page's own tables as RESULTS.md has them: who is best on what, noise, Stage 1, claims."""
+    if any(key not in result for key in FRONT):
+        return section("front", "On one page", note("The document lacks what the page is made of."))
+    shown = [[tag("h3", t.title), table(t.columns, t.rows, t.title), note(t.caption)] for t in front_tables(result)[1:]]
+    return section("front", "On one page", *shown)
 
 
 def registration(result: Plain) -> Html:

@@ -108,6 +108,8 @@ def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:
         failsafe_entries=sum(entry["state"] != "nominal" for entry in result["failsafes"]),
         return_counts=None if counts is None else Counts(**counts),
         episode_return=result.get("episode_return"),
+        area_m2=result["area_w"] * result["area_h"] if "area_w" in result else 0.0,
+        gate_open=result["gate"].get("phase_open") if result.get("gate") else None,
     )
 
 

@@ -18,14 +18,16 @@ from typing import Any
 from sar_analysis.csvfiles import write_csv_files
 from sar_analysis.figures import draw_figures, undrawn
 from sar_analysis.latex import results_latex
-from sar_analysis.markdown import results_markdown
+from sar_analysis.markdown import results_markdown, tables_markdown
 from sar_analysis.optimality import load_reference
 from sar_analysis.page import write_page
 from sar_analysis.results import build_results, check_options
+from sar_analysis.stage1 import read_stage1
+from sar_analysis.stagegap import Foretold
 from sar_analysis.table import Table, analyze
 from sar_core.errors import InputError, MissingDependencyError
 
-TEXTS = ("RESULTS.md", "results.json", "results.tex", "episodes.csv", "victims.csv", "summary.csv")
+TEXTS = ("RESULTS.md", "TABLES.md", "results.json", "results.tex", "episodes.csv", "victims.csv", "summary.csv")
 PAGE, FIGURES = "report.html", "figures"
 PICTURES = (".png", ".svg")
 
@@ -47,6 +49,7 @@ def write_report(
     resamples: int = 10_000,
     seed: int = 0,
     reference: Path | None = None,
+    stage1: Path | None = None,
     workers: int | None = None,
     tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> Report:
@@ -54,8 +57,9 @@ def write_report(
     check_options(resamples, seed)
     check_place(out)
     oracle = None if reference is None else load_reference(reference)
+    foretold = None if stage1 is None else Foretold(stage1.name, read_stage1(stage1))
     table = analyze(folder, workers, tell)
-    document = build_results(table, registration, resamples, seed, oracle)
+    document = build_results(table, registration, resamples, seed, oracle, foretold)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as beside:
         fresh = Path(beside) / "new"
@@ -72,8 +76,9 @@ def write_report(
 
 
 def write_texts(document: dict[str, Any], table: Table, folder: Path) -> None:
-    """RESULTS.md, results.json, results.tex and the CSV files."""
+    """RESULTS.md, TABLES.md, results.json, results.tex and the CSV files."""
     (folder / "RESULTS.md").write_text(results_markdown(document), encoding="utf-8")
+    (folder / "TABLES.md").write_text(tables_markdown(document), encoding="utf-8")
     (folder / "results.tex").write_text(results_latex(document), encoding="utf-8")
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "results.json").write_text(text + "\n", encoding="utf-8")

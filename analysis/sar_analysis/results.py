@@ -20,6 +20,8 @@ from sar_analysis.card import host, not_computed, paper_rows, reporting_card
 from sar_analysis.comparisons import comparisons_note
 from sar_analysis.conditions import Group, group, merge
 from sar_analysis.contrasts import compare_all
+from sar_analysis.leaders import families
+from sar_analysis.levels import noise_levels
 from sar_analysis.metrics import EpisodeMetrics
 from sar_analysis.optimality import Reference
 from sar_analysis.oraclegap import held_to
@@ -27,13 +29,19 @@ from sar_analysis.registered import held_against
 from sar_analysis.resampling import LEAST
 from sar_analysis.scores import listed
 from sar_analysis.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
+from sar_analysis.stagegap import Foretold, stage_gap
 from sar_analysis.summary import NOISE, share, summarise
 from sar_analysis.table import Table
+from sar_analysis.upstream import upstream_claims
 from sar_analysis.wording import numbers
 from sar_core.errors import ContractError, InputError, MissingDataError
 
 SCHEMA_VERSION = 1
 BINS = 10
+SEED_RATES = (
+    *("missions_with_false_alarm", "false_alarms_per_mission"),
+    *("missions_with_collision", "collisions_per_hour"),
+)
 ENVELOPE = ("missions_with_detection", "missions_with_false_alarm", "cep50_m")
 
 
@@ -43,6 +51,7 @@ def build_results(
     resamples: int = 10_000,
     seed: int = 0,
     reference: Reference | None = None,
+    stage1: Foretold | None = None,
 ) -> dict[str, Any]:
     """The document of a table; refused when there is nothing to say or a value is no number."""
     check_options(resamples, seed)
@@ -52,7 +61,8 @@ def build_results(
     options = Options(resamples, seed)
     groups = group(table.episodes)
     pooled = merge(groups, NOISE, "p")
-    comparisons = compare_all(groups, options)
+    compared = pooled if len(pooled) < len(groups) else groups
+    comparisons = compare_all(compared, options)
     tiers = sorted({e.tier for e in table.episodes})
     seeds = sorted({e.seed for e in table.valid})
     result = {
@@ -63,6 +73,11 @@ def build_results(
         "conditional": conditional(len(seeds)),
         "warnings": _warnings(table),
         "headlines": headlines(table.episodes),
+        "seed_rates": seed_rates(table.episodes),
+        "patterns": families(pooled, reference),
+        "noise_levels": noise_levels(table.episodes),
+        "stage_gap": None if stage1 is None else stage_gap(pooled, stage1.rows, stage1.name),
+        "upstream": upstream_claims(table.episodes),
         "registration": None if registration is None else held_against(registration, groups),
         "conditions": [section(g, options) for g in groups],
         "pooled": [section(g, options) for g in pooled],
@@ -74,11 +89,11 @@ def build_results(
         "comparisons_note": comparisons_note(sum("difference" in row for row in comparisons)),
         "paper": paper_rows(),
         "card": reporting_card(table.episodes, resamples, seed),
-        "not_computed": not_computed(table.episodes, reference is not None),
+        "not_computed": not_computed(table.episodes, reference is not None, stage1 is not None),
         "bootstrap": dataclasses.asdict(options),
         "episodes": [episode_row(g.id, e) for g in groups for e in g.episodes],
     }
-    document = {"schema_version": SCHEMA_VERSION, "result": result, "run": host()}
+    document = {"schema_version": SCHEMA_VERSION, "result": result, "run": host(table.root)}
     try:
         json.dumps(document, allow_nan=False)
     except ValueError as error:
@@ -120,6 +135,21 @@ def headlines(episodes: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
     return [
         {**dict(s.condition), **counts(s), "estimates": estimates(s)}
         for s in summarise(episodes, ("tier", "victim_absent"))
+    ]
+
+
+def seed_rates(episodes: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
+    """The same seed by seed, for false alarms and collisions."""
+    found = summarise(episodes, ("tier", "victim_absent", "seed"))
+    ordered = sorted(found, key=lambda s: [value for _, value in s.condition])
+    return [
+        {
+            **dict(s.condition),
+            "missions": s.missions,
+            "invalid": s.invalid,
+            "estimates": [item for item in estimates(s) if item["metric"] in SEED_RATES],
+        }
+        for s in ordered
     ]
 
 

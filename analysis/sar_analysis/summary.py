@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import betaincinv
 
 from sar_analysis.findings import Victim
 from sar_analysis.metrics import COVERAGE_TIME_S, EpisodeMetrics
@@ -164,12 +165,12 @@ def share(metric: str, successes: int, trials: int, unit: str) -> Estimate | Non
     """A share with the exact interval of Clopper and Pearson (1934); None without trials."""
     if trials == 0:
         return None
-    ends = stats.binomtest(successes, trials).proportion_ci(CONFIDENCE, method="exact")
+    tail, missed = (1.0 - CONFIDENCE) / 2.0, trials - successes
     return Estimate(
         metric,
         successes / trials,
-        float(ends.low),
-        float(ends.high),
+        float(betaincinv(successes, missed + 1, tail)) if successes else 0.0,
+        float(betaincinv(successes + 1, missed, 1.0 - tail)) if missed else 1.0,
         trials,
         unit,
         f"Clopper-Pearson, {successes} of n",

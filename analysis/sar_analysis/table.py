@@ -16,7 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,10 @@ class Problem:
     kind: str
     where: str
     reason: str
+
+
+Found = tuple[str, EpisodeMetrics | Problem]
+"""Where something was read, and what it came to."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +129,9 @@ def analyze(
     if folders:
         found = list(zip(map(str, folders), _measure_all(folders, workers, tell), strict=True))
         known = {item.key for _, item in found if isinstance(item, EpisodeMetrics)}
-        for file in sorted(path.rglob(RECORDS)):
-            found += [(where, item) for where, item in _from_records(file) if not _is_among(item, known)]
+        told = [pair for file in sorted(path.rglob(RECORDS)) for pair in _from_records(file)]
+        found = _with_gates(found, told)
+        found += [(where, item) for where, item in told if not _is_among(item, known)]
         return _unique(found, path, frozenset(map(str, folders)))
     files = sorted(path.rglob("*.jsonl"))
     if not files:
@@ -142,6 +147,15 @@ def find_bags(path: Path) -> list[Path]:
     """Every folder at or below path that is, or was meant to be, a bag."""
     files = [*path.rglob("*.mcap"), *path.rglob("metadata.yaml"), *path.rglob(f"*{PARTIAL}/")]
     return sorted({file if file.is_dir() else file.parent for file in files})
+
+
+def _with_gates(bags: Iterable[Found], records: Iterable[Found]) -> list[Found]:
+    """Bags' rows with what only their records tell: how many frames passed the gate."""
+    gates = {item.key: item.gate_open for _, item in records if isinstance(item, EpisodeMetrics)}
+    return [
+        (where, replace(item, gate_open=gates.get(item.key)) if isinstance(item, EpisodeMetrics) else item)
+        for where, item in bags
+    ]
 
 
 def _measure_all(

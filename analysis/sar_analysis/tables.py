@@ -8,6 +8,7 @@ from typing import Any
 from sar_analysis import strata, wording
 from sar_analysis.oraclegap import gap_table
 from sar_analysis.scores import listed
+from sar_analysis.stagegap import change_table
 from sar_analysis.texttable import TextTable, by_metric, head_of, make
 from sar_analysis.wording import NAMES, estimate, independence, numbers, score
 
@@ -25,12 +26,14 @@ def text_tables(result: Mapping[str, Any]) -> list[TextTable]:
         scores(result, "seeds"),
         scores(result, "seeds_layouts"),
         pooled(result),
+        strata.patterns(result),
         strata.seeds(result),
         strata.bands(result),
         strata.envelope(result),
         strata.profiles(result),
         strata.comparisons(result),
         gap_table(result),
+        change_table(result),
         strata.reliability(result),
     ]
     return [table for table in made if table.rows]

@@ -122,6 +122,11 @@ def numbers(items: Sequence[int], most: int = 12) -> str:
     return head if len(items) <= most else f"{head} and {len(items) - most} more"
 
 
+def short_list(names: Sequence[str], most: int = 2) -> str:
+    """A few names, and how many more share the place."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def remarks(row: Mapping[str, Any]) -> str:
     """What a comparison's reader must know: the test's note, what was left out, what the interval's notes say."""
     return "; ".join(dict.fromkeys(filter(None, (row.get("note"), *(row.get("notes") or ()))))) or NONE

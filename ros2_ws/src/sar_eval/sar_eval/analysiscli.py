@@ -159,17 +159,22 @@ def report(
     reference: Annotated[
         Path | None, typer.Option(help="An oracle's returns (sar-eval reference), for the optimality gap.")
     ] = None,
+    stage1: Annotated[
+        Path | None, typer.Option(help="Stage-1 JSONL of the same episode set and seeds, to show what it hides.")
+    ] = None,
     resamples: Annotated[int, typer.Option(help="Resamples of every bootstrap.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of every bootstrap.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Write the report of a campaign: RESULTS.md, CSV, LaTeX, JSON, figures, and a page with replay.
+    """Write the report of a campaign: RESULTS.md, TABLES.md, CSV, LaTeX, JSON, figures, and a page with replay.
 
     Examples:
 
       sar-eval report runs/eval
 
       sar-eval report runs/eval --prereg configs/prereg/study.yaml --out results/study
+
+      sar-eval report runs/campaign --stage1 runs/stage1.jsonl
 
     Read RESULTS.md first; docs/report.md says what each file holds.
     Without matplotlib the figures are left out, which is said.
@@ -182,7 +187,7 @@ def report(
         def tell(done: int, of: int) -> None:
             progress.update(task, completed=done, total=of, description="reading" if done < of else "computing")
 
-        made = library.write_report(source, place, prereg, resamples, seed, reference, tell=tell)
+        made = library.write_report(source, place, prereg, resamples, seed, reference, stage1, tell=tell)
     result = made.document["result"]
     if as_json:
         told = {"out": str(made.out), "files": made.files, "left_out": made.left_out, "counts": result["counts"]}
