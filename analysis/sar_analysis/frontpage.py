@@ -74,7 +74,11 @@ def _leaders_caption(family: Result) -> str:
         layouts = sorted({goal["layouts"] for goal in flown})
         basis = f"{_range(sizes)} missions per pattern on {_range(layouts)} layouts"
     notes = dict.fromkeys(note for goal in flown for note in goal["notes"])
-    refused = [f"{goal['words']} refused: {goal['refused']}" for goal in family["goals"] if "refused" in goal]
+    reasons: dict[str, list[str]] = {}
+    for goal in family["goals"]:
+        if "refused" in goal:
+            reasons.setdefault(goal["refused"].partition(": ")[2] or goal["refused"], []).append(goal["words"])
+    refused = [f"{', '.join(words)} refused: {reason}" for reason, words in reasons.items()]
     said = " ".join(f"{text}." for text in (*notes, *refused))
     return (
         f"{family['label']}, noise levels pooled, {basis}. Means over missions unless it says IQM; a miss counts as "

@@ -177,9 +177,9 @@ def _pairs(g: Group, known: Mapping[Key, Stage1Row]) -> dict[int, Stage1Row]:
 def _metric(shared: Shared, paired: Mapping[str, tuple[Group, Mapping[int, Stage1Row]]]) -> dict[str, Any]:
     moved = [row for name, (g, rows) in paired.items() if (row := _moved(shared, name, g, rows)) is not None]
     found: dict[str, Any] = {"metric": shared.metric, "words": shared.words, "patterns": moved}
-    found["kendall_tau"] = kendall_tau([m["stage1"] for m in moved], [m["stage2"] for m in moved])
+    found["kendall_tau"] = kendall_tau(*([round(m[side], 9) for m in moved] for side in ("stage1", "stage2")))
     if moved:
-        found["moved_most"] = max(moved, key=lambda m: abs(m["difference"]))["pattern"]
+        found["moved_most"] = max(moved, key=lambda m: round(abs(m["difference"]), 9))["pattern"]
         found["mean_difference"] = float(np.mean([m["difference"] for m in moved]))
         found["away_from_zero"] = sum(m["low"] is not None and not m["low"] <= 0.0 <= m["high"] for m in moved)
     return found

@@ -1,7 +1,7 @@
-"""Every number of a RESULTS.md once more, from rows that recompute.py read out of raw bags: plain loops and scipy.
+"""Every number of RESULTS.md and TABLES.md once more, from rows that recompute.py read out of raw bags.
 
-Nothing of sar_analysis is used. `expected_page` gives, for each table and each line of the page, the numbers it must
-show, in order; None stands for an end or a value that is said in words.
+Plain loops and scipy; nothing of sar_analysis is used. The functions give, for each table and each line, the numbers it
+must show, in order; None stands for an end or a value that is said in words.
 """
 
 from __future__ import annotations
@@ -294,35 +294,52 @@ def profile(rows: Sequence[Row]) -> list[Cell]:
     return [[len(off)], *(clopper(sum(e < tau for e in off), len(off))[2:] for tau in (1, 2, 5, 10))]
 
 
+def pools(rows: Sequence[Row]) -> list[list[Row]]:
+    """Conditions with their noise levels together."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for group in conditions(rows):
+        c = condition_of(group[0])
+        found.setdefault((*c[:4], c[6]), []).extend(group)
+    return list(found.values())
+
+
 def comparisons(groups: Sequence[Sequence[Row]]) -> list[list[Cell]]:
     """Metric, first, second, difference, p after Holm, P(first better), detectable, note."""
     pairs = [(a, b) for a, b in combinations(range(len(groups)), 2) if _rest(groups[a][0]) == _rest(groups[b][0])]
     made = [_compare(name, scale, a, b, groups) for name, scale in (SCORED[1], SCORED[0]) for a, b in pairs]
-    ranked = sorted(range(len(made)), key=lambda k: made[k][1])
-    adjusted, worst = [0.0] * len(made), 0.0
-    for place, k in enumerate(ranked):
-        worst = max(worst, min(1.0, made[k][1] * (len(made) - place)))
+    adjusted = holm([p for _, p in made])
+    return [[*cells[:4], [p], *cells[4:]] for (cells, _), p in zip(made, adjusted, strict=True)]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    adjusted, worst = [0.0] * len(p_values), 0.0
+    for place, k in enumerate(sorted(range(len(p_values)), key=lambda k: p_values[k])):
+        worst = max(worst, min(1.0, p_values[k] * (len(p_values) - place)))
         adjusted[k] = worst
-    return [[*cells[:4], [holm], *cells[4:]] for (cells, _), holm in zip(made, adjusted, strict=True)]
+    return adjusted
 
 
 def _rest(r: Row) -> tuple[Any, ...]:
-    found = condition_of(r)
-    return found[:2] + found[3:]
+    c = condition_of(r)
+    return c[:2] + c[3:4] + c[6:]
+
+
+def slot(r: Row) -> tuple[Any, ...]:
+    """What pairs two patterns' missions."""
+    return r["seed"], r["episode"], noise(r)
 
 
 def _compare(metric: str, scale: float, a: int, b: int, groups: Sequence[Sequence[Row]]) -> tuple[list[Cell], float]:
-    first = {(r["seed"], r["episode"]): scale * r[metric] for r in groups[a]}
-    second = {(r["seed"], r["episode"]): scale * r[metric] for r in groups[b]}
-    seeds = sorted({s for s, _ in first})
+    first, second = ({slot(r): scale * r[metric] for r in groups[side]} for side in (a, b))
+    keys = [k for k in first if k in second]
+    seeds = sorted({k[0] for k in keys})
 
-    def gap(keys: Sequence[tuple[int, int]]) -> float:
+    def gap(keys: Sequence[tuple[Any, ...]]) -> float:
         return iqm([first[k] for k in keys]) - iqm([second[k] for k in keys])
 
-    def better(keys: Sequence[tuple[int, int]]) -> float:
+    def better(keys: Sequence[tuple[Any, ...]]) -> float:
         return 100 * mean([(first[k] > second[k]) + 0.5 * (first[k] == second[k]) for k in keys])
 
-    keys = list(first)
     jack = [[of([k for k in keys if k[0] != s]) for s in seeds] for of in (gap, better)]
     chance = jackknife([jack[1]], better(keys))
     chance = [chance[0], max(chance[1] or 0.0, 0.0), min(chance[2] or 0.0, 100.0)]
@@ -333,6 +350,12 @@ def _compare(metric: str, scale: float, a: int, b: int, groups: Sequence[Sequenc
     ]
     p = mean([f >= abs(sum(by_seed)) * (1 - 1e-12) for f in flips])
     name: Cell = [240] if metric == "coverage_240s" else []
+    lost = [
+        x
+        for side, own in ((a, first), (b, second))
+        if len(own) > len(keys)
+        for x in (side + 1, (len(own) - len(keys)) // len(seeds), len(own) // len(seeds))
+    ]
     cells: list[Cell] = [
         name,
         [a + 1],
@@ -340,7 +363,7 @@ def _compare(metric: str, scale: float, a: int, b: int, groups: Sequence[Sequenc
         [*jackknife([jack[0]], gap(keys)), len(keys)],
         chance,
         [],
-        [len(seeds)],
+        [len(seeds), *lost],
     ]
     return cells, p
 
@@ -370,3 +393,260 @@ def reliability(rows: Sequence[Row]) -> tuple[list[list[Cell]], Cell]:
             gap += len(mine) / len(words) * abs(confidence - hits / len(mine))
             table.append([[k / 10, (k + 1) / 10], [len(mine)], [100 * confidence], clopper(hits, len(mine))[2:]])
     return table, [len(words), mean([(p - right) ** 2 for p, right in words]), gap]
+
+
+GOALS: dict[str, tuple[bool, float]] = {
+    "coverage at 240 s": (True, 100.0),
+    "time to 95 % coverage": (False, 1.0),
+    "victims found": (True, 100.0),
+    "time to first detection": (False, 1.0),
+    "localisation error": (False, 1.0),
+    "missions with a false alarm": (False, 100.0),
+    "missions with a collision": (False, 100.0),
+    "return (IQM)": (True, 1.0),
+    "overlap": (False, 100.0),
+}
+"""Whether more is better, and what a value is multiplied with to be shown."""
+
+
+def horizon(rows: Sequence[Row]) -> float:
+    return float(max(r["search_time_s"] for r in rows))
+
+
+def goal_value(goal: str, r: Row, longest: float) -> float:
+    """One mission's value; misses as the worst."""
+
+    def time(name: str) -> float:
+        return float(r[name]) if r[name] is not None and r[name] <= r["search_time_s"] else longest
+
+    if goal.startswith("time"):
+        return time("time_to_95_s" if "95" in goal else "time_to_first_detection_s")
+    if goal == "victims found":
+        return mean([v["found"] for v in r["victims"]])
+    if goal == "localisation error":
+        return mean([v["error"] if v["found"] else 10.0 for v in r["victims"]])
+    if goal.startswith("missions"):
+        return float(r["false_alarms" if "alarm" in goal else "collisions"] > 0)
+    names = {"coverage at 240 s": "coverage_240s", "return (IQM)": "episode_return", "overlap": "overlap_ratio"}
+    return float(r[names[goal]])
+
+
+Values = dict[tuple[Any, ...], float]
+
+
+def goal_tables(goal: str, rows: Sequence[Row]) -> dict[str, Values]:
+    """Each pattern's values on the missions that all patterns flew, of the side on which the goal is judged."""
+    absent = goal == "missions with a false alarm"
+    mine = [r for r in rows if r["configuration"]["victim_absent"] == absent]
+    scale, longest = GOALS[goal][1], horizon(rows)
+    found: dict[str, Values] = {}
+    for r in mine:
+        name = r["configuration"]["pattern"].replace("_", " ")
+        found.setdefault(name, {})[slot(r)] = scale * goal_value(goal, r, longest)
+    common = set.intersection(*(set(own) for own in found.values()))
+    return {name: {k: own[k] for k in sorted(common)} for name, own in sorted(found.items())}
+
+
+def both_ways(of: Callable[[Sequence[tuple[Any, ...]]], float], keys: Sequence[tuple[Any, ...]]) -> list[list[float]]:
+    """The statistic without each seed, and without each episode, where there are two."""
+    found = []
+    for place in (0, 1):
+        units = sorted({k[place] for k in keys})
+        if len(units) > 1:
+            found.append([of([k for k in keys if k[place] != unit]) for unit in units])
+    return found
+
+
+def t_ends(value: float, samples: Sequence[Sequence[float]]) -> Cell:
+    """The value with its ends; alone where nothing varied."""
+    if not samples or all(math.isclose(x, value, rel_tol=1e-12, abs_tol=1e-12) for s in samples for x in s):
+        return [value]
+    return jackknife(samples, value)
+
+
+def t_p(value: float, samples: Sequence[Sequence[float]]) -> float | None:
+    ends = t_ends(value, samples)
+    if len(ends) == 1 or ends[2] is None:
+        return None
+    variances = [(len(s) - 1) / len(s) * sum((x - mean(s)) ** 2 for x in s) for s in samples]
+    freedom = sum(variances) ** 2 / sum(v**2 / (len(s) - 1) for v, s in zip(variances, samples, strict=True))
+    return float(2 * stats.t.sf(abs(value) / math.sqrt(sum(variances)), freedom))
+
+
+def goal_statistic(goal: str, own: Values, keys: Sequence[tuple[Any, ...]]) -> float:
+    return (iqm if "IQM" in goal else mean)([own[k] for k in keys])
+
+
+def leaders(rows: Sequence[Row]) -> tuple[list[tuple[list[str], list[Cell]]], int]:
+    """For each goal the names (best, runner-up) and the numbers of its row; and how many pairs were compared."""
+    tested: list[tuple[str, str, str, float, float | None]] = []
+    for goal, (higher, _) in GOALS.items():
+        tables = goal_tables(goal, rows)
+        for a, b in combinations(tables, 2):
+            diff = _goal_gap(goal, tables[a], tables[b], higher)
+            keys = list(tables[a])
+            tested.append((goal, a, b, diff(keys), t_p(diff(keys), both_ways(diff, keys))))
+    known = [k for k, item in enumerate(tested) if item[4] is not None]
+    corrected = dict(zip(known, holm([tested[k][4] or 0.0 for k in known]), strict=True))
+    p_of = {tested[k][:3]: p for k, p in corrected.items()}
+    return [_leader(goal, rows, p_of) for goal in GOALS], len(tested)
+
+
+def _goal_gap(goal: str, one: Values, two: Values, higher: bool) -> Callable[[Sequence[tuple[Any, ...]]], float]:
+    sign = 1.0 if higher else -1.0
+    return lambda keys: sign * (goal_statistic(goal, one, keys) - goal_statistic(goal, two, keys))
+
+
+def _leader(goal: str, rows: Sequence[Row], p_of: dict[tuple[str, str, str], float]) -> tuple[list[str], list[Cell]]:
+    higher = GOALS[goal][0]
+    tables = goal_tables(goal, rows)
+    values = {name: goal_statistic(goal, own, list(own)) for name, own in tables.items()}
+    ranked = sorted(values, key=lambda name: -values[name] if higher else values[name])
+    best = [name for name in ranked if math.isclose(values[name], values[ranked[0]], rel_tol=1e-12, abs_tol=1e-12)]
+    title: Cell = [240] if "240" in goal else [95] if "95" in goal else []
+    behind = [name for name in ranked if name not in best]
+    top = pattern_value(goal, tables[best[0]])
+    if not behind:
+        names = [best[0] if len(best) == 1 else "all alike", "none"]
+        return names, [title, [], [], top, [], [], [], [], []]
+    other = behind[0]
+    diff = _goal_gap(goal, tables[best[0]], tables[other], higher)
+    keys = list(tables[other])
+    gap = t_ends(diff(keys), both_ways(diff, keys))
+    a, b = sorted((best[0], other))
+    p: Cell = [p_of[goal, a, b]] if (goal, a, b) in p_of else []
+    told = sum(p_of.get((goal, *sorted((best[0], name))), 1.0) < 0.05 for name in behind)  # type: ignore[call-overload]
+    return [best[0], other], [title, [], [], top, [], [values[other]], gap, p, [told, len(behind)]]
+
+
+def pattern_value(goal: str, own: Values) -> Cell:
+    """A pattern's value with its interval; a share stays within 0 and 100 %."""
+    value = goal_statistic(goal, own, list(own))
+    ends = t_ends(value, both_ways(lambda keys: goal_statistic(goal, own, keys), list(own)))
+    if len(ends) == 1 or GOALS[goal][1] == 1.0:
+        return ends
+    return [ends[0], max(ends[1] or 0.0, 0.0), min(ends[2] or 0.0, 100.0)]
+
+
+def seed_rates(rows: Sequence[Row]) -> list[list[Cell]]:
+    """Side by side of victims, seed by seed."""
+    found: list[list[Cell]] = []
+    for absent, seed in sorted({(r["configuration"]["victim_absent"], r["seed"]) for r in rows}):
+        own = [r for r in rows if (r["configuration"]["victim_absent"], r["seed"]) == (absent, seed)]
+        alarmed, per_mission, _, collided, per_hour = alarms(own)
+        found.append([[], [], [seed], [len(own)], [0], alarmed, per_mission, collided, per_hour])
+    return found
+
+
+def levels(rows: Sequence[Row]) -> tuple[list[list[Cell]], Cell]:
+    """The levels' rows, and the numbers of the sentence on where detections fall below half of the missions."""
+    table: list[list[Cell]] = []
+    passed: list[tuple[tuple[float, float], float]] = []
+    for level in sorted({noise(r) for r in rows}, key=lambda level: (level[0], -level[1])):
+        own = [r for r in rows if noise(r) == level]
+        sides = [[r for r in own if r["configuration"]["victim_absent"] == absent] for absent in (False, True)]
+        detected = shares(sides[0], lambda r: r["detections"] > 0)
+        passed.append((level, (detected[2] or 0.0) / 100))
+        alarmed = [shares(side, lambda r: r["false_alarms"] > 0)[2:] if side else [] for side in sides]
+        cells: list[Cell] = [[], [level[0]], [level[1]], [len(own)], [0], [], detected[2:], found_share(sides[0])[2:]]
+        table.append([*cells, *alarmed])
+    at = next((k for k, (_, share) in enumerate(passed) if share < 0.5), None)
+    if at is None:
+        return table, []
+    return table, [*passed[at][0], *(passed[at - 1][0] if at else ())]
+
+
+def claims(rows: Sequence[Row]) -> list[tuple[Cell, str]]:
+    """What the measured column shows and the verdict, claim by claim; no claim is about what two drones cover."""
+    found = [v for r in rows for v in r["victims"] if v["found"]]
+
+    def judged(errors: Sequence[float], limit: float) -> tuple[Cell, str]:
+        ends = order(errors, 0.5)
+        if not ends:
+            return [], "NOT MEASURED HERE"
+        low, high = ends[1], ends[2]
+        held, failed = high is not None and high <= limit, low is not None and low > limit
+        return ends, "HOLDS" if held else "DOES NOT HOLD" if failed else "CANNOT BE SAID"
+
+    unlike: tuple[Cell, str] = ([4, 160, 0], "NOT MEASURED HERE")
+    return [
+        judged([v["error"] for v in found], 1.732),
+        judged([v["last_error"] for v in found], 1.732),
+        judged([v["error"] for v in found if v["views"] >= 3], 2.0),
+        judged([v["error"] for v in found], 5.0),
+        *[unlike] * 4,
+        *[([], "NOT MEASURED HERE")] * 2,
+    ]
+
+
+def stage_changes(rows: Sequence[Row], foretold: Sequence[Row]) -> dict[str, dict[str, tuple[float, float, Cell]]]:
+    """For each shared metric and pattern: Stage 1's mean, Stage 2's, and the change with its interval over layouts."""
+    known = {(f["policy"], f["seed"], f["episode"]): f for f in foretold}
+    present = [r for r in rows if not r["configuration"]["victim_absent"]]
+    longest = horizon(present)
+    found: dict[str, dict[str, tuple[float, float, Cell]]] = {}
+    for pattern in sorted({r["configuration"]["pattern"] for r in present}):
+        own = [r for r in present if r["configuration"]["pattern"] == pattern]
+        pairs = [(r, known[pattern, r["seed"], r["episode"]]) for r in own]
+        for metric, (scale, flown, told) in STAGES.items():
+            both = {slot(r): (scale * told(f, r, longest), scale * flown(r, longest)) for r, f in pairs}
+
+            def change(keys: Sequence[tuple[Any, ...]], both: dict[Any, tuple[float, float]] = both) -> float:
+                return mean([both[k][1] - both[k][0] for k in keys])
+
+            keys = list(both)
+            episodes = sorted({k[1] for k in keys})
+            left_out = [[change([k for k in keys if k[1] != e]) for e in episodes]]
+            ends = t_ends(change(keys), left_out)
+            means = (mean([both[k][0] for k in keys]), mean([both[k][1] for k in keys]))
+            found.setdefault(metric, {})[pattern.replace("_", " ")] = (*means, ends)
+    return found
+
+
+def _first_time(time: float | None, longest: float) -> float:
+    return longest if time is None else min(time, longest)
+
+
+STAGES: dict[str, tuple[float, Callable[[Row, float], float], Callable[[Row, Row, float], float]]] = {
+    "return": (1.0, lambda r, _: r["episode_return"], lambda f, r, _: f["return"]),
+    "coverage at 240 s": (100.0, lambda r, _: r["coverage_240s"], lambda f, r, _: f["coverage_240s"]),
+    "victims found": (
+        100.0,
+        lambda r, _: mean([v["found"] for v in r["victims"]]),
+        lambda f, r, _: f["detections"] / len(r["victims"]),
+    ),
+    "time to first detection": (
+        1.0,
+        lambda r, longest: _first_time(r["time_to_first_detection_s"], longest),
+        lambda f, r, longest: _first_time(f["time_to_first_detection_s"], longest),
+    ),
+    "error of the first found": (
+        1.0,
+        lambda r, _: 10.0 if r["localization_error_m"] is None else r["localization_error_m"],
+        lambda f, r, _: 10.0 if f["localization_error_m"] is None else f["localization_error_m"],
+    ),
+    "false alarms per mission": (1.0, lambda r, _: float(r["false_alarms"]), lambda f, r, _: float(f["false_alarms"])),
+}
+
+
+def stage_gap(rows: Sequence[Row], foretold: Sequence[Row]) -> list[tuple[str, str, list[Cell]]]:
+    """Metric, the pattern that moved most, and the numbers of the metric's row."""
+    found = []
+    for metric, own in stage_changes(rows, foretold).items():
+        most = max(own, key=lambda name: round(abs(own[name][2][0] or 0.0), 7))
+        tau = stats.kendalltau(*([round(v[side], 7) for v in own.values()] for side in (0, 1))).statistic
+        away = sum(len(v[2]) > 1 and not (v[2][1] or 0.0) <= 0.0 <= (v[2][2] or 0.0) for v in own.values())
+        title: Cell = [240] if "240" in metric else []
+        cells: list[Cell] = [
+            title,
+            [],
+            [] if math.isnan(tau) else [float(tau)],
+            [mean([v[2][0] or 0.0 for v in own.values()])],
+            [away, len(own)],
+            [],
+            [own[most][0]],
+            [own[most][1]],
+            own[most][2],
+        ]
+        found.append((metric, most, cells))
+    return found

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_analysis.markdown import results_markdown
+from sar_analysis.markdown import results_markdown, tables_markdown
 from sar_analysis.report import write_report
 from sar_analysis.results import build_results
 from sar_analysis.table import analyze
@@ -43,7 +43,8 @@ def campaign(root: Path, seeds: int = 2, episodes: int = 2, **more: Any) -> Path
 
 
 def page(root: Path) -> str:
-    return results_markdown(build_results(analyze(root), resamples=RESAMPLES))
+    document = build_results(analyze(root), resamples=RESAMPLES)
+    return f"{results_markdown(document)}\n{tables_markdown(document)}"
 
 
 def lines_of(text: str, title: str) -> str:
@@ -123,7 +124,7 @@ def test_nan_in_a_record_is_named_and_left_out(tmp_path: Path) -> None:
     result = document["result"]
     assert (result["counts"]["episodes"], result["counts"]["unreadable"]) == (1, 1)
     assert any("r.jsonl:2" in text and "NaN is no number" in text for text in result["warnings"])
-    assert "NaN" not in results_markdown(document).partition("## Warnings")[0]
+    assert "NaN" not in results_markdown(document).partition("## What does not count")[0]
     whys = {item["why"] for c in result["conditions"] for item in c["not_computed"]}
     assert "needs bags; these are records" in whys
 

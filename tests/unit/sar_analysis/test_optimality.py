@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from sar_analysis.aggregate import optimality_gap
-from sar_analysis.markdown import results_markdown
+from sar_analysis.markdown import results_markdown, tables_markdown
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.optimality import beyond, gap_scores, gaps, load_reference
 from sar_analysis.page import render
@@ -182,13 +182,14 @@ def test_results_hold_every_condition_to_the_oracle_or_say_why_not(flown: Episod
     assert (held["low"], held["high"]) == pytest.approx((low, high))
     assert (held["beyond"], held["n"], held["missions"]) == (1, 6, 6)
     assert "world is cdcdcdcdcdcd" in refused["refused"]
-    page = results_markdown(document)
+    page = tables_markdown(document)
     html = render(document, [None] * len(document["result"]["episodes"]))
     for text in (page, html):
         assert "Against the oracle" in text and "1 of 6" in text and f"{held['value']:.4f} [" in text
     assert all("optimality gap" not in item["what"] for item in document["result"]["not_computed"])
     without = build_results(Table(tuple(missions(flown)), ()), resamples=200)
-    assert without["result"]["optimality"] is None and "Against the oracle" not in results_markdown(without)
+    assert without["result"]["optimality"] is None and "Against the oracle" not in tables_markdown(without)
+    assert f"| optimality gap | present | spiral | {held['value']:.3g} [" in results_markdown(document)
 
 
 def test_an_invalid_mission_costs_results_its_episode_and_no_more(flown: EpisodeMetrics, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Every number of a RESULTS.md is found again in raw bags by slow independent code, or this fails.
+"""Every number of a RESULTS.md and its TABLES.md is found again in raw bags by slow independent code, or this fails.
 
-The page is parsed: each cell and each line must show exactly the numbers recount.py expects there, to the digits shown.
-A table, a column or a line that recount.py knows nothing of fails too, so no number gets onto the page unchecked.
+Both are parsed: each cell and each line must show exactly the numbers recount.py expects there, to the digits shown.
+A table, a column or a line that recount.py knows nothing of fails too, so no number gets onto them unchecked.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import os
 import platform
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy
 
-from sar_analysis.markdown import results_markdown
+from sar_analysis.markdown import results_markdown, tables_markdown
 from sar_analysis.results import build_results
+from sar_analysis.stage1 import Stage1Row
+from sar_analysis.stagegap import Foretold
 from sar_analysis.table import analyze
 from sar_eval.config import Scenario, prepare
 from sar_eval.episode import fly_episode
@@ -43,13 +46,35 @@ FLOWN: tuple[tuple[dict[str, Any], tuple[int, ...], tuple[int, ...]], ...] = (
     ({"pattern": "pheromone", "sigma": 0.3, "kappa": 2.0}, (1, 2), (3, 5)),
     ({"pattern": "pheromone", "victim_absent": True}, (1,), (3,)),
 )
+STAGE_TITLES = ("What Stage 1 got wrong", "Stage 2 minus Stage 1")
+PAPER = "From the paper (paper-to-paper, not a leaderboard standing)"
 OVERLAP_SLACK = 0.2
 """Percent: the slow scan looks at ten points of a leg, and a t interval over two seeds magnifies that 13 times."""
 
 
+FORETOLD: list[Row] = [
+    {
+        "policy": policy,
+        "seed": seed,
+        "episode": episode,
+        "episode_set": "rules-1",
+        "return": 1500.0 + 311.0 * seed + 57.0 * episode + 20.0 * len(policy),
+        "coverage_240s": 0.02 + 0.01 * seed + 0.001 * episode,
+        "detections": (seed + episode) % 3,
+        "time_to_first_detection_s": 4.5 * seed if (seed + episode) % 3 else None,
+        "localization_error_m": 1.25 * episode if (seed + episode) % 3 else None,
+        "false_alarms": (seed * episode) % 2,
+    }
+    for policy in ("partitioned_lawnmower", "pheromone")
+    for seed in (1, 2)
+    for episode in (3, 5)
+]
+"""Stage-1 results made up: what is checked is how they are paired and subtracted."""
+
+
 @dataclass(frozen=True)
 class Page:
-    """The page as text, and the rows that the slow script read out of its bags."""
+    """RESULTS.md and TABLES.md as one text, and the rows that the slow script read out of the bags."""
 
     text: str
     rows: list[Row]
@@ -63,8 +88,10 @@ class Page:
         found: dict[str, list[str]] = {}
         for line in self.text.splitlines():
             if line.startswith("#"):
-                assert numbers(line) == [2.0] or "paper-to-paper" in line, line
-                found[line.lstrip("# ").split(", Stage 2")[0]] = []
+                title = line.lstrip("# ").split(", Stage 2 (")[0]
+                assert numbers(line) == [2.0] or title in (*STAGE_TITLES, PAPER), line
+                assert title not in found, f"two sections are called {title}"
+                found[title] = []
             elif line:
                 found[list(found)[-1]].append(line)
         return found
@@ -79,7 +106,14 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
             for episode in episodes:
                 bags.append(folder / f"{number}-{seed}-{episode}")
                 fly_episode(prepare(Scenario(**COMMON, **changes), seed, episode), bags[-1])
-    return Page(results_markdown(build_results(analyze(folder))), [recompute.whole_row(bag) for bag in bags])
+    return make_page(folder, bags)
+
+
+def make_page(folder: Path, bags: list[Path]) -> Page:
+    foretold = Foretold("stage1.jsonl", [Stage1Row.model_validate(row) for row in FORETOLD])
+    document = build_results(analyze(folder), stage1=foretold)
+    text = f"{results_markdown(document)}\n{tables_markdown(document)}"
+    return Page(text, [recompute.whole_row(bag) for bag in bags])
 
 
 def numbers(text: str) -> list[float]:
@@ -163,19 +197,19 @@ def test_the_first_ten_seconds(page: Page) -> None:
             agree(cell, wanted)
     check_caption(page, caption, [len(page.groups), 95])
     flown, conditional, registered = (line for line in lines if line.startswith("- "))
-    agree(flown, [len(page.rows), len(page.rows), 0, 1])
+    patterns = {r["configuration"]["pattern"] for r in page.rows}
+    episodes = {r["episode"] for r in page.rows}
+    what = [len(patterns), len(page.groups), *recount.seed_list(page.rows), len(episodes), -1]
+    agree(flown, [len(page.rows), len(page.rows), 0, 1, *what])
     agree(conditional, [len({r["seed"] for r in page.rows})])
     agree(registered, [])
 
 
 def test_noise_levels_pooled(page: Page) -> None:
     _, rows, caption = table(page.sections()["Noise levels pooled"])
-    pools: dict[Any, list[Row]] = {}
-    for group in page.groups:
-        c = group[0]["configuration"]
-        pools.setdefault((c["pattern"], c["victim_absent"]), []).extend(group)
+    pools = recount.pools(page.rows)
     assert len(rows) == len(pools) < len(page.groups)
-    for k, (cells, pool) in enumerate(zip(rows, pools.values(), strict=True), start=1):
+    for k, (cells, pool) in enumerate(zip(rows, pools, strict=True), start=1):
         for cell, wanted in zip(cells, [[k], [len(pool)], [0], *recount.pooled(pool)], strict=True):
             agree(cell, wanted)
     check_caption(page, caption, [])
@@ -197,7 +231,7 @@ def test_each_seed(page: Page) -> None:
 
 def test_pattern_against_pattern(page: Page) -> None:
     _, rows, caption = table(page.sections()["Pattern against pattern"])
-    expected = recount.comparisons(page.groups)
+    expected = recount.comparisons(recount.pools(page.rows))
     assert len(rows) == len(expected) == 2
     for cells, wanted in zip(rows, expected, strict=True):
         for cell, values in zip(cells, wanted, strict=True):
@@ -255,24 +289,147 @@ def test_reporting_card(page: Page) -> None:
     agree(seeds, [*recount.seed_list(page.rows), *recount.seed_list(page.rows, "episode"), 10_000, 0])
 
 
+def check_rows(rows: list[list[str]], expected: list[list[Cell]], columns: list[str] | None = None) -> None:
+    for cells, wanted in zip(rows, expected, strict=True):
+        names = columns or [""] * len(cells)
+        for column, cell, values in zip(names, cells, wanted, strict=True):
+            agree(cell, values, slack=OVERLAP_SLACK if column == "overlap" or cells[0] == "overlap" else 0.0)
+
+
+def test_seed_by_seed(page: Page) -> None:
+    _, rows, caption = table(page.sections()["Seed by seed"])
+    check_rows(rows, recount.seed_rates(page.rows))
+    check_caption(page, caption, [])
+
+
+def test_who_is_best_on_what(page: Page) -> None:
+    _, rows, caption = table(page.sections()["Which pattern is best on what"])
+    expected, compared = recount.leaders(page.rows)
+    check_rows(rows, [cells for _, cells in expected])
+    assert [row[0] for row in rows] == list(recount.GOALS)
+    assert [[row[2], row[4]] for row in rows] == [names for names, _ in expected]
+    sizes = [len(next(iter(recount.goal_tables(goal, page.rows).values()))) for goal in recount.GOALS]
+    layouts = [len({k[1] for own in recount.goal_tables(g, page.rows).values() for k in own}) for g in recount.GOALS]
+    basis = [2, min(sizes), max(sizes), min(layouts), max(layouts)]
+    told = [recount.horizon(page.rows), 10, 95, compared, 0.05]
+    check_caption(page, caption, [*basis, *told, 2, 4])
+
+
+def test_pattern_by_pattern(page: Page) -> None:
+    columns, rows, caption = table(page.sections()["Pattern by pattern"])
+    tables = [recount.goal_tables(goal, page.rows) for goal in recount.GOALS]
+    names = sorted({r["configuration"]["pattern"].replace("_", " ") for r in page.rows})
+    expected = [
+        [
+            [2],
+            [],
+            *(
+                recount.pattern_value(goal, own[name]) if name in own else []
+                for goal, own in zip(recount.GOALS, tables, strict=True)
+            ),
+        ]
+        for name in names
+    ]
+    assert [row[1] for row in rows] == names
+    assert columns[2:] == list(recount.GOALS)
+    check_rows(rows, expected, columns)
+    check_caption(page, caption, [95])
+
+
+def test_where_the_gate_closes(page: Page) -> None:
+    _, rows, caption = table(page.sections()["At which noise the gate closes"])
+    expected, closed = recount.levels(page.rows)
+    check_rows(rows, expected)
+    check_caption(page, caption, closed)
+    assert "judged by missions with a detection" in caption or "half or more of missions with a detection" in caption
+
+
+CLAIMED: tuple[tuple[Cell, Cell, Cell], ...] = (
+    ([1.732], [50], [-148, -149]),
+    ([1.732], [50], [-148, -149]),
+    ([2], [50, 3], [4]),
+    ([5], [50, 2], [50, 5, 5]),
+    ([223], [95, 4, 5], [-148, -149]),
+    ([95], [240, 4, 95], [4]),
+    ([1.0], [240, 420, 250, 0], [1, 10, 10]),
+    ([100], [28], [1, 10, 10]),
+    ([5, 810], [], [2604.09115, -148, -149]),
+    ([3.3, 43, 54, 248], [], [-149, 4.3]),
+)
+"""The numbers claimed, in the definition, and in the source, as the sources have them."""
+
+
+def test_claims_are_what_the_sources_say_and_verdicts_what_the_bags_say(page: Page) -> None:
+    _, rows, caption = table(page.sections()["Claimed upstream, measured here"])
+    for cells, claimed, (measured, verdict) in zip(rows, CLAIMED, recount.claims(page.rows), strict=True):
+        _, said, found, told, definition, source = cells
+        agree(said, claimed[0])
+        agree(found, measured)
+        assert told == verdict
+        agree(definition, claimed[1])
+        agree(source, claimed[2])
+    names = [number for cells in rows for number in numbers(cells[0])]
+    assert names == [3, 2, 160, 0, 160, 0, 4, 2, 5, 160, 0, 810]
+    check_caption(page, caption, [])
+
+
+def test_stage_1_against_stage_2(page: Page) -> None:
+    _, rows, caption = table(page.sections()["What Stage 1 got wrong"])
+    expected = recount.stage_gap(page.rows, FORETOLD)
+    assert [(row[0], row[5]) for row in rows] == [(metric, most) for metric, most, _ in expected]
+    check_rows(rows, [cells for _, _, cells in expected])
+    present = [r for r in page.rows if not r["configuration"]["victim_absent"]]
+    how = [2, 1, 95, 0, 2, len(present)]
+    ranked = {metric: cells[2][0] for metric, _, cells in expected if cells[2]}
+    kept = [240.0 for metric, tau in ranked.items() if tau == 1.0 and "240" in metric]
+    worst = min(ranked.items(), key=lambda item: item[1] or 0.0)
+    differs = [] if worst[1] == 1.0 else [*([240.0] if "240" in worst[0] else []), worst[1]]
+    collisions = [1, 2, sum(r["collisions"] for r in present), len(present)]
+    check_caption(page, caption, [*kept, *differs, *collisions, *how])
+
+
+def test_stage_2_minus_stage_1(page: Page) -> None:
+    _, rows, caption = table(page.sections()["Stage 2 minus Stage 1"])
+    changes = recount.stage_changes(page.rows, FORETOLD)
+    names = list(next(iter(changes.values())))
+    assert [row[0] for row in rows] == names
+    check_rows(rows, [[[], [], *(own[name][2] for own in changes.values())] for name in names])
+    check_caption(page, caption, [2, 1, 95, 0, 2, sum(not r["configuration"]["victim_absent"] for r in page.rows)])
+
+
+def test_how_to_do_it_again(page: Page) -> None:
+    analysed, seeds = page.sections()["To do it again"]
+    host = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
+    assert analysed.endswith(f"; {host}, numpy {np.__version__}, scipy {scipy.__version__}.")
+    world = page.rows[0]["configuration"]["world_sha256"][:12]
+    flown = f"flown by sar_eval {page.rows[0]['version']}; worlds village {world}."
+    told = ", ".join(map(str, recount.seed_list(page.rows)))
+    assert seeds == f"- Seeds {told}; episode set rules-1; {flown}"
+
+
 def test_what_is_left_is_known_word_for_word(page: Page) -> None:
     sections = page.sections()
     agree(" ".join(sections["Invalid missions"]), [0, len(page.rows)])
+    assert sections["Stage 2 (embedded): every table"] == ["The page that comes first is [RESULTS.md](RESULTS.md)."]
     by_seeds: dict[tuple[int, ...], list[int]] = {}
     for k, group in enumerate(page.groups, start=1):
         by_seeds.setdefault(tuple(sorted({r["seed"] for r in group})), []).append(k)
-    agree(" ".join(sections["Warnings"]), [x for seeds, ids in by_seeds.items() for x in (*ids, *seeds)])
-    paper = sections["From the paper (paper-to-paper, not a leaderboard standing)"]
+    told = [x for seeds, ids in by_seeds.items() for x in (*ids, *seeds)]
+    agree(" ".join(sections["Warnings"]), told)
+    agree(" ".join(sections["What does not count"]), [0, len(page.rows), *told])
+    paper = sections[PAPER]
     agree(paper[2], [2, 5, 160_000, 810, 18.4, 1, 2604.09115, 2026, -148, -149])
     agree(paper[0] + paper[3], [])
     tested = {
         *CONDITIONS,
         *("In ten seconds", "Noise levels pooled", "Each seed", "Pattern against pattern", "Is the confidence right?"),
-        *("Reporting card", "Invalid missions", "Warnings", "Stage 2 (embedded): results"),
-        "From the paper (paper-to-paper, not a leaderboard standing)",
+        *("Reporting card", "Invalid missions", "Warnings", "Stage 2 (embedded): every table"),
+        *("Seed by seed", "Which pattern is best on what", "Pattern by pattern", "At which noise the gate closes"),
+        *("Claimed upstream, measured here", "What does not count", "To do it again"),
+        *("Stage 2 (embedded): results on one page", PAPER, *STAGE_TITLES),
     }
     assert set(sections) == tested, "a section that nothing here recomputes"
-    assert sections["Stage 2 (embedded): results"] == []
+    assert sections["Stage 2 (embedded): results on one page"] == []
 
 
 def test_a_wrong_digit_is_noticed(page: Page) -> None:

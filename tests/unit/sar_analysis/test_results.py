@@ -19,7 +19,7 @@ import yaml
 
 from sar_analysis import prereg
 from sar_analysis.findings import Victim
-from sar_analysis.markdown import results_markdown
+from sar_analysis.markdown import results_markdown, tables_markdown
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.page import render
 from sar_analysis.panels import registration
@@ -407,17 +407,21 @@ def test_a_registration_can_ask_for_no_phase_noise(base: EpisodeMetrics, tmp_pat
     assert (found["deviations"], [v["holds"] for v in found["verdicts"]]) == ([], [True, False])
 
 
-def test_eight_conditions_fit_a_page_one_can_scroll(base: EpisodeMetrics) -> None:
+def test_eighty_conditions_fit_one_page_and_the_rest_is_linked(base: EpisodeMetrics) -> None:
+    patterns = ("a", "bb", "ccc", "dddd", "eeeee", "ffffff", "ggggggg", "hhhhhhhh")
     episodes = [
         e
-        for pattern in ("spiral", "levy_flight")
-        for sigma in (0.05, 0.1)
+        for pattern in patterns
+        for sigma in (0.02, 0.05, 0.1, 0.2, 0.4)
         for absent in (False, True)
-        for e in crossed(base, 3, pattern=pattern, sigma=sigma, victim_absent=absent)
+        for e in crossed(base, 3, 2, pattern=pattern, sigma=sigma, victim_absent=absent)
     ]
     document = build_results(table(*episodes), resamples=RESAMPLES)
-    assert len(document["result"]["conditions"]) == 8
-    assert len(results_markdown(document).splitlines()) < 250
+    assert len(document["result"]["conditions"]) == 80
+    page, tables = results_markdown(document), tables_markdown(document)
+    assert len(page.splitlines()) <= 85
+    assert "[TABLES.md](TABLES.md)" in page and len(tables.splitlines()) > 500
+    assert len(document["result"]["comparisons"]) == 2 * 2 * 28, "noise levels are pooled before patterns are compared"
 
 
 def test_the_example_in_the_docs_runs(base: EpisodeMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -534,7 +538,7 @@ def test_a_stray_seed_costs_a_comparison_nothing_and_what_is_left_out_is_said(ba
     document = build_results(table(stray, *sides[0], *sides[1]), resamples=RESAMPLES)
     row = document["result"]["comparisons"][0]
     assert (row["seeds"], row["n"]) == (3, 9), "three seeds on the three episodes that both sides have"
-    pages = (results_markdown(document), render(document, [None] * 25))
+    pages = (tables_markdown(document), render(document, [None] * 25))
     for said in ("c01: seed 9 left out: not flown on both sides", "c01: 1 of 4 episodes left out: not in every"):
         assert all(said in page for page in pages), said
     assert all("c02: 1 of 4 episodes left out" in page for page in pages)
@@ -551,7 +555,7 @@ def test_notes_under_a_table_name_their_conditions_and_say_when_there_are_more(b
         for k in range(14)
         for e in crossed(base, 2, 20, sigma=0.01 * k)
     ]
-    page = results_markdown(build_results(table(*broken), resamples=RESAMPLES))
+    page = tables_markdown(build_results(table(*broken), resamples=RESAMPLES))
     caption = next(line for line in page.splitlines() if "IQM of the seeds x episodes" in line)
     assert "c01: 1 of 20 episodes left out" in caption and "c12: 12 of 20 episodes left out" in caption
     assert "more notes are in results.json" in caption
