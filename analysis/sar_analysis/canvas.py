@@ -22,15 +22,29 @@ _CAPTION_COLUMNS, _EXTRA_COLUMNS = 82, 36
 _CAPTION_LINE_IN, _LEGEND_LINE_IN = 0.115, 0.135
 
 
-def shown(result: Result, most: int, needs: str = "missions", pool: bool = True) -> tuple[list[Group], str]:
-    """The conditions a picture has room for: all, or those pooled over noise, or the first; and which, in words."""
-    groups, kind = [g for g in result.get("conditions") or [] if _has(g, needs)], "conditions"
-    pooled = [g for g in result.get("pooled") or [] if _has(g, needs)] if pool else []
+def shown(result: Result, most: int, needs: str = "missions") -> tuple[list[Group], str]:
+    """The conditions a picture has room for, and which, in words.
+
+    All of them; or, while they are too many, those pooled over noise, of these the ones with victims, the first.
+    """
+    groups, said = [g for g in result.get("conditions") or [] if _has(g, needs)], []
+    pooled = [g for g in result.get("pooled") or [] if _has(g, needs)]
     if len(groups) > most and pooled:
-        groups, kind = pooled, "conditions with noise levels pooled"
+        groups = pooled
+        said.append("Noise levels are pooled.")
+    present = with_victims([g["condition"] for g in groups])
+    if len(groups) > most and present:
+        groups = [groups[k] for k in present]
+        said.append("Missions with victims only.")
     if len(groups) > most:
-        return groups[:most], f"The first {most} of {len(groups)} {kind} are drawn; the tables have all."
-    return groups, "" if kind == "conditions" else "Noise levels are pooled."
+        said.append(f"The first {most} of {len(groups)} conditions are drawn; the tables have all.")
+    return groups[:most], " ".join(said)
+
+
+def with_victims(conditions: Sequence[dict[str, Any]]) -> list[int]:
+    """Which conditions have victims; none where that is no choice, because all have or none has."""
+    found = [k for k, condition in enumerate(conditions) if not condition.get("victim_absent")]
+    return found if len(found) < len(conditions) else []
 
 
 def short_labels(groups: Sequence[Group]) -> tuple[list[str], str]:

@@ -21,12 +21,15 @@ from sar_analysis.canvas import (
     number_of,
     short_labels,
     shown,
+    with_victims,
 )
 
 Result = dict[str, Any]
 Group = dict[str, Any]
 
-MOST_ROWS, MOST_SEED_ROWS, MOST_LINES = 24, 12, 8
+MOST_ROWS, MOST_SEED_ROWS, MOST_LINES = 16, 12, 8
+SHORT_LABEL = 24
+"""Characters of a label that leave two panels room beside it."""
 SEEDS_PER_LINE = 6
 SEED_METRICS = {
     "coverage_240s": "area scanned by 240 s (%)",
@@ -49,7 +52,10 @@ def summary(result: Result) -> Any:
     widest = 20.0 * math.ceil(5.0 * max(ends))
     labels, common = short_labels(groups)
     caption = f"{common}n = {_counts(groups)}. Bars: exact 95 % intervals (Clopper-Pearson). {note}"
-    figure, axes = frame(result, "missions with at least one", caption, [0.5 + 0.19 * len(groups)], len(drawn))
+    side_by_side = max(map(len, labels)) <= SHORT_LABEL
+    heights = [0.5 + 0.19 * len(groups)] * (1 if side_by_side else len(drawn))
+    columns = len(drawn) if side_by_side else 1
+    figure, axes = frame(result, "missions with at least one", caption, heights, columns)
     for axis, name in zip(axes, drawn, strict=True):
         for row, (group, label) in enumerate(zip(groups, labels, strict=True)):
             found = _estimate(group, name)
@@ -66,7 +72,7 @@ def summary(result: Result) -> Any:
             xlim=(-0.02 * widest, 1.02 * widest),
             ylim=(len(groups) - 0.5, -0.5),
         )
-        axis.set_yticks(range(len(groups)), labels if axis is axes[0] else [""] * len(groups))
+        axis.set_yticks(range(len(groups)), labels if axis is axes[0] or not side_by_side else [""] * len(groups))
     return figure
 
 
@@ -148,6 +154,9 @@ def noise(result: Result) -> Any:
     if not drawn or len(levels) < 2:
         return None
     lines = _noise_lines(result, rows)
+    present = with_victims([condition for condition, _ in lines])
+    few = len(lines) > MOST_LINES and bool(present)
+    lines = [lines[k] for k in present] if few else lines
     kept = lines[:MOST_LINES]
     per_row = [row["missions"] for _, own in kept for row in own]
     labels, common = short_labels([{"id": _line_id(own), "condition": condition} for condition, own in kept])
@@ -155,6 +164,8 @@ def noise(result: Result) -> Any:
         f"{common}n = {sum(per_row)} missions, {_range(per_row)} at each point. Bars: exact 95 % intervals; those of "
         "CEP50 from order statistics, where an end that too few detections cannot give is left open."
     )
+    if few:
+        caption += " Missions with victims only."
     if len(lines) > len(kept):
         caption += f" The first {len(kept)} of {len(lines)} lines are drawn; the tables have all."
     figure, axes = frame(result, "noise envelope", caption, [1.05] * len(drawn), entries=len(kept), shared=True)
@@ -197,8 +208,9 @@ def _line_id(rows: Sequence[dict[str, Any]]) -> str:
 
 def seeds(result: Result) -> Any:
     """Every seed's own value, so that nobody takes a mean of three for a population."""
-    groups, note = shown(result, MOST_SEED_ROWS, pool=False)
-    rows = [row for row in result.get("seeds") or [] if any(row["condition"] == g["id"] for g in groups)]
+    groups, note = shown(result, MOST_SEED_ROWS)
+    drawn = {g["id"] for g in groups}
+    rows = [r for key in ("seeds", "pooled_seeds") for r in result.get(key) or [] if r["condition"] in drawn]
     metrics = [m for m in SEED_METRICS if any(row["metrics"].get(m) is not None for row in rows)][:3]
     if not metrics:
         return None

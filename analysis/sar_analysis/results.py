@@ -82,6 +82,7 @@ def build_results(
         "conditions": [section(g, options) for g in groups],
         "pooled": [section(g, options) for g in pooled],
         "seeds": [row for g in groups for row in seed_rows(g)],
+        "pooled_seeds": [row for g in pooled for row in seed_rows(g)],
         "noise_envelope": noise_envelope(groups),
         "reliability": reliability(table.valid),
         "optimality": None if reference is None else held_to(reference, groups, options),

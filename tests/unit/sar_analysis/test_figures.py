@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +207,57 @@ def test_too_many_conditions_are_pooled_or_counted() -> None:
     (axis,) = axes_of("coverage", given)
     assert len(axis.collections) == 2
     assert "Noise levels are pooled." in words("coverage", given)
+
+
+def campaign_of_eighty() -> dict[str, Any]:
+    """Eight patterns at five noise levels, with victims and without, and the same pooled over noise."""
+    given = document(8)
+    names = ("partitioned_lawnmower", "boustrophedon_triangulation", "potential_field", "pheromone")
+    patterns = [*names, "levy_flight", "spiral", "boustrophedon", "random_walk"]
+    made = given["result"]["conditions"]
+    conditions, pooled, envelope = [], [], []
+    for pattern, absent in itertools.product(patterns, (False, True)):
+        group = made[patterns.index(pattern)]
+        whole = {**group, "id": f"p{len(pooled) + 1:02d}"}
+        whole["condition"] = {**group["condition"], "pattern": pattern, "victim_absent": absent}
+        noisy = [dict(whole["condition"], sigma=sigma, kappa=kappa) for sigma, kappa in LEVELS]
+        del whole["condition"]["sigma"], whole["condition"]["kappa"]
+        pooled.append(whole)
+        for row, condition in zip(given["result"]["noise_envelope"][:5], noisy, strict=True):
+            conditions.append({**group, "id": f"c{len(conditions) + 1:02d}", "condition": condition})
+            envelope.append({**row, "condition": conditions[-1]["id"], "pattern": pattern})
+    seeds = given["result"]["seeds"][:3]
+    told = {
+        key: [{**s, "condition": g["id"]} for g in groups for s in seeds]
+        for key, groups in (("seeds", conditions), ("pooled_seeds", pooled))
+    }
+    given["result"] |= {"conditions": conditions, "pooled": pooled, "noise_envelope": envelope, **told}
+    return given
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "efficiency"])
+def test_eighty_conditions_leave_every_panel_its_room(name: str) -> None:
+    given = campaign_of_eighty()
+    figure = make_figure(name, given)
+    assert figure is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.draw_without_rendering()
+    boxes = [axis.get_position() for axis in figure.get_axes()]
+    assert min(box.width for box in boxes) > 0.2 and min(box.height for box in boxes) > 0.05
+    if name != "reliability":
+        assert "The first" not in words(name, given), "all eight patterns are drawn"
+
+
+def test_long_labels_stack_the_panels_of_rates_instead_of_squeezing_them() -> None:
+    given = document(16)
+    figure = make_figure("summary", given)
+    assert figure is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.draw_without_rendering()
+    one, two = (axis.get_position() for axis in figure.get_axes())
+    assert one.y0 > two.y1 and one.width > 0.3
 
 
 def test_a_picture_without_data_is_left_out_and_named(tmp_path: Path) -> None:
