@@ -131,14 +131,14 @@ def closing_words(part: Result) -> str:
     """One sentence on where the gate closes, and what that was judged by."""
     c = part["closes"]
     if c["level"] is None:
-        return f"{part['world']}: it never closes: at every level half or more of {c['judged_by']}."
+        return f"{part['world']}: never closed: the share of {c['judged_by']} is half or more at every level."
     at = f"σ {c['level']['sigma']:g}, κ {kappa_words(c['level']['kappa'])}"
     before = (
         "the quietest level flown"
         if c["before"] is None
         else f"after σ {c['before']['sigma']:g}, κ {kappa_words(c['before']['kappa'])}"
     )
-    return f"{part['world']}: closed at {at} ({before}), judged by {c['judged_by']}: less than half."
+    return f"{part['world']}: closed at {at} ({before}), where the share of {c['judged_by']} falls below half."
 
 
 def where_flown(result: Result) -> str:

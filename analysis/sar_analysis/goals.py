@@ -6,6 +6,7 @@ as the longest search, an error as the 10 m beyond which nothing is a detection.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -29,9 +30,9 @@ class Goal:
     value: Value
 
     @property
-    def share(self) -> bool:
-        """Whether it lies between 0 and 1."""
-        return self.metric in SHARES
+    def bounds(self) -> tuple[float, float]:
+        """What no value can be beyond."""
+        return -math.inf if self.metric == "episode_return" else 0.0, 1.0 if self.metric in SHARES else math.inf
 
 
 def goals(horizon_s: float, gap: Value | None = None) -> tuple[Goal, ...]:

@@ -85,7 +85,7 @@ def _row(goal: Goal, groups: Sequence[Group]) -> tuple[dict[str, Any], list[tupl
     except SarError as error:
         return {**head, "values": [], "refused": str(error)}, []
     make = MAKERS[goal.statistic]
-    values = [{"pattern": name, **_interval(t, make(t), goal.share)} for name, t in tables.items()]
+    values = [{"pattern": name, **_interval(t, make(t), goal.bounds)} for name, t in tables.items()]
     names = list(tables)
     chosen = [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
     pairs = [(a, b, _difference(tables[a], tables[b], make, goal.higher)) for a, b in chosen]
@@ -108,11 +108,11 @@ def _tables(goal: Goal, groups: Sequence[Group]) -> list[Scores]:
     return on_common_episodes(found)
 
 
-def _interval(table: Scores, statistic: Statistic, share: bool) -> dict[str, Any]:
+def _interval(table: Scores, statistic: Statistic, bounds: tuple[float, float]) -> dict[str, Any]:
     value = _value(table, statistic)
     low, high = _ends(value, units_left_out(table, statistic))
-    if share and low is not None and high is not None:
-        low, high = max(low, 0.0), min(high, 1.0)
+    if low is not None and high is not None:
+        low, high = max(low, bounds[0]), min(high, bounds[1])
     return {"value": value, "low": low, "high": high}
 
 

@@ -38,7 +38,7 @@ def closes(rows: Sequence[Row]) -> Row:
     known = [row for row in rows if _passed(row, by_gate) is not None]
     at = next((k for k, row in enumerate(known) if (_passed(row, by_gate) or 0.0) < HALF), None)
     return {
-        "judged_by": "frames that passed the gate" if by_gate else "missions with a detection",
+        "judged_by": "frames that pass the gate" if by_gate else "missions with a detection",
         "level": None if at is None else _level(known[at]),
         "before": None if not at else _level(known[at - 1]),
     }

@@ -248,7 +248,7 @@ def seed_rows(g: Group) -> list[dict[str, Any]]:
     """One row per seed that was flown, its INVALID missions counted; a metric is None where the seed has none."""
     rows = []
     for seed in sorted({e.seed for e in g.episodes}):
-        (own,) = summarise([e for e in g.episodes if e.seed == seed])
+        (own,) = summarise([e for e in g.episodes if e.seed == seed], [name for name, _ in g.condition])
         found = {name: own.estimate(name) for name in SEED_METRICS}
         rows.append(
             {

@@ -44,6 +44,7 @@ class Shared:
 
     metric: str
     words: str
+    higher: bool
     flown: Callable[[EpisodeMetrics], float | None]
     foretold: Callable[[Stage1Row, EpisodeMetrics], float | None]
 
@@ -58,24 +59,27 @@ def shared_metrics(horizon_s: float) -> tuple[Shared, ...]:
         return None if row.detections is None or not e.victims else row.detections / len(e.victims)
 
     return (
-        Shared("episode_return", "return", lambda e: e.episode_return, lambda row, _: row.episode_return),
-        Shared("coverage_240s", "coverage at 240 s", lambda e: e.coverage_240s, lambda row, _: row.coverage_240s),
-        Shared("victims_found", "victims found", share_found, foretold_share),
+        Shared("episode_return", "return", True, lambda e: e.episode_return, lambda row, _: row.episode_return),
+        Shared("coverage_240s", "coverage at 240 s", True, lambda e: e.coverage_240s, lambda row, _: row.coverage_240s),
+        Shared("victims_found", "victims found", True, share_found, foretold_share),
         Shared(
             "time_to_first_detection_s",
             "time to first detection",
+            False,
             flown_time,
             lambda row, _: None if row.detections is None else _time(row.time_to_first_detection_s, horizon_s),
         ),
         Shared(
             "localization_error_m",
             "error of the first found",
+            False,
             lambda e: _error(e.localization_error_m) if sought(e) else None,
             lambda row, _: None if row.detections is None else _error(row.localization_error_m),
         ),
         Shared(
             "false_alarms_per_mission",
             "false alarms per mission",
+            False,
             lambda e: None if e.false_alarms is None else float(e.false_alarms),
             lambda row, _: None if row.false_alarms is None else float(row.false_alarms),
         ),
@@ -177,11 +181,13 @@ def _pairs(g: Group, known: Mapping[Key, Stage1Row]) -> dict[int, Stage1Row]:
 def _metric(shared: Shared, paired: Mapping[str, tuple[Group, Mapping[int, Stage1Row]]]) -> dict[str, Any]:
     moved = [row for name, (g, rows) in paired.items() if (row := _moved(shared, name, g, rows)) is not None]
     found: dict[str, Any] = {"metric": shared.metric, "words": shared.words, "patterns": moved}
+    sign = 1.0 if shared.higher else -1.0
     found["kendall_tau"] = kendall_tau(*([round(m[side], 9) for m in moved] for side in ("stage1", "stage2")))
     if moved:
         found["moved_most"] = max(moved, key=lambda m: round(abs(m["difference"]), 9))["pattern"]
         found["mean_difference"] = float(np.mean([m["difference"] for m in moved]))
-        found["away_from_zero"] = sum(m["low"] is not None and not m["low"] <= 0.0 <= m["high"] for m in moved)
+        sure = [sign * m["difference"] for m in moved if m["low"] is not None and not m["low"] <= 0.0 <= m["high"]]
+        found["too_kind"], found["too_harsh"] = sum(d < 0.0 for d in sure), sum(d > 0.0 for d in sure)
     return found
 
 
@@ -241,7 +247,7 @@ def gap_table(result: Mapping[str, Any]) -> TextTable:
             rows.append(
                 (
                     *(m["words"], who, tau, number(m["metric"], m["mean_difference"])),
-                    f"{m['away_from_zero']} of {len(m['patterns'])}",
+                    _changed(m),
                     *(most["pattern"], number(m["metric"], most["stage1"]), number(m["metric"], most["stage2"])),
                     _difference(m["metric"], most),
                 )
@@ -267,6 +273,12 @@ def change_table(result: Mapping[str, Any]) -> TextTable:
             )
             rows.append((name, who, *cells))
     return make(result, "stage_changes", "Stage 2 minus Stage 1", ("pattern", "victims", *words), rows, _how(result))
+
+
+def _changed(m: Mapping[str, Any]) -> str:
+    """How many patterns' intervals leave 0 out; none where no pattern has an interval."""
+    known = sum(p["low"] is not None for p in m["patterns"])
+    return f"{m['too_kind'] + m['too_harsh']} of {known}" if known else NONE
 
 
 def _difference(metric: str, item: Mapping[str, Any]) -> str:
@@ -300,6 +312,10 @@ def gap_words(result: Mapping[str, Any]) -> str:
             said.append(f"The ranking of patterns is the same in both stages on {', '.join(kept) or 'no metric'}.")
             if worst["kendall_tau"] < 1.0:
                 said.append(f"It differs most on {worst['words']} (τ {worst['kendall_tau']:.2f}).")
+        for key, words in (("too_kind", "too kind"), ("too_harsh", "too harsh")):
+            found = [f"{m['words']} ({m[key]} of {len(m['patterns'])} patterns)" for m in part["metrics"] if m[key]]
+            if found:
+                said.append(f"Stage 1 is {words} on {', '.join(found)}.")
         said.append(
             f"Stage 1 cannot collide; Stage 2 counted {part['collisions']} collisions in {part['missions']} missions."
         )

@@ -173,7 +173,7 @@ CLAIMS = (
         _error(lambda v: v.error_m),
     ),
     Claim(
-        "the same, at leisure",
+        "localisation error, last report",
         ADR_148,
         "cep50_m",
         1.732,

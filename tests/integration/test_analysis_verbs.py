@@ -93,6 +93,7 @@ def test_analyze_for_machines(sar_eval: Run, runs: Path) -> None:
         (("report", "{nowhere}"), 4, "no such folder"),
         (("report", "{runs}", "--resamples", "3"), 1, "resamples = 3"),
         (("report", "{runs}", "--prereg", "{nowhere}"), 4, "no such registration"),
+        (("report", "{runs}", "--stage1", "{nowhere}"), 4, "no such file of Stage-1 results"),
         (("report", "{runs}", "--out", "{runs}"), 1, "which is no part of a report"),
         (("prereg", "check", "{nowhere}"), 4, "no such registration"),
     ],
@@ -116,7 +117,7 @@ def test_report_writes_its_folder_and_says_so(sar_eval: Run, runs: Path, tmp_pat
     assert "study.yaml matches its lock" in text
     assert "deviation: seeds flown but not registered: 2" in text
     again = json.loads(sar_eval("report", runs, "--out", out, "--resamples", "200", "--json").stdout)
-    assert {"RESULTS.md", "results.json", "results.tex", "summary.csv"} <= set(again["files"])
+    assert {"RESULTS.md", "TABLES.md", "results.json", "results.tex", "summary.csv"} <= set(again["files"])
     assert again["counts"]["invalid"] == 1
 
 

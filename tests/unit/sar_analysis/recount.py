@@ -520,12 +520,13 @@ def _leader(goal: str, rows: Sequence[Row], p_of: dict[tuple[str, str, str], flo
 
 
 def pattern_value(goal: str, own: Values) -> Cell:
-    """A pattern's value with its interval; a share stays within 0 and 100 %."""
+    """A pattern's value with its interval; a share stays within 0 and 100 %, and nothing but a return is below 0."""
     value = goal_statistic(goal, own, list(own))
     ends = t_ends(value, both_ways(lambda keys: goal_statistic(goal, own, keys), list(own)))
-    if len(ends) == 1 or GOALS[goal][1] == 1.0:
+    if len(ends) == 1 or "return" in goal:
         return ends
-    return [ends[0], max(ends[1] or 0.0, 0.0), min(ends[2] or 0.0, 100.0)]
+    most = 100.0 if GOALS[goal][1] == 100.0 else math.inf
+    return [ends[0], max(ends[1] or 0.0, 0.0), min(ends[2] or 0.0, most)]
 
 
 def seed_rates(rows: Sequence[Row]) -> list[list[Cell]]:
@@ -629,24 +630,26 @@ STAGES: dict[str, tuple[float, Callable[[Row, float], float], Callable[[Row, Row
 }
 
 
-def stage_gap(rows: Sequence[Row], foretold: Sequence[Row]) -> list[tuple[str, str, list[Cell]]]:
-    """Metric, the pattern that moved most, and the numbers of the metric's row."""
+def stage_gap(rows: Sequence[Row], foretold: Sequence[Row]) -> list[tuple[str, str, list[Cell], tuple[int, int]]]:
+    """Metric, the pattern that moved most, its row's numbers, and how often Stage 1 is too kind and too harsh."""
     found = []
     for metric, own in stage_changes(rows, foretold).items():
         most = max(own, key=lambda name: round(abs(own[name][2][0] or 0.0), 7))
         tau = stats.kendalltau(*([round(v[side], 7) for v in own.values()] for side in (0, 1))).statistic
-        away = sum(len(v[2]) > 1 and not (v[2][1] or 0.0) <= 0.0 <= (v[2][2] or 0.0) for v in own.values())
+        sure = [v[2] for v in own.values() if len(v[2]) > 1]
+        away = [c[0] or 0.0 for c in sure if not (c[1] or 0.0) <= 0.0 <= (c[2] or 0.0)]
+        better = 1.0 if metric in ("return", "coverage at 240 s", "victims found") else -1.0
         title: Cell = [240] if "240" in metric else []
         cells: list[Cell] = [
             title,
             [],
             [] if math.isnan(tau) else [float(tau)],
             [mean([v[2][0] or 0.0 for v in own.values()])],
-            [away, len(own)],
+            [len(away), len(sure)] if sure else [],
             [],
             [own[most][0]],
             [own[most][1]],
             own[most][2],
         ]
-        found.append((metric, most, cells))
+        found.append((metric, most, cells, (sum(better * d < 0 for d in away), sum(better * d > 0 for d in away))))
     return found

@@ -190,7 +190,7 @@ def test_where_the_gate_closes_is_the_first_level_below_half() -> None:
     rows = [level(16.0, 0.9, 1.0), level(2.0, 0.5, 0.1), level(1.0, 0.1, 0.0)]
     told = closes(rows)
     assert (told["level"], told["before"]) == ({"sigma": 0.1, "kappa": 1.0}, {"sigma": 0.1, "kappa": 2.0})
-    assert told["judged_by"] == "frames that passed the gate"
+    assert told["judged_by"] == "frames that pass the gate"
     rows[1]["gate_open"] = None
     told = closes(rows)
     assert told["level"] == {"sigma": 0.1, "kappa": 2.0} and told["judged_by"] == "missions with a detection"

@@ -341,7 +341,7 @@ def test_where_the_gate_closes(page: Page) -> None:
     expected, closed = recount.levels(page.rows)
     check_rows(rows, expected)
     check_caption(page, caption, closed)
-    assert "judged by missions with a detection" in caption or "half or more of missions with a detection" in caption
+    assert "the share of missions with a detection" in caption, "bags do not tell what gates did"
 
 
 CLAIMED: tuple[tuple[Cell, Cell, Cell], ...] = (
@@ -376,16 +376,22 @@ def test_claims_are_what_the_sources_say_and_verdicts_what_the_bags_say(page: Pa
 def test_stage_1_against_stage_2(page: Page) -> None:
     _, rows, caption = table(page.sections()["What Stage 1 got wrong"])
     expected = recount.stage_gap(page.rows, FORETOLD)
-    assert [(row[0], row[5]) for row in rows] == [(metric, most) for metric, most, _ in expected]
-    check_rows(rows, [cells for _, _, cells in expected])
+    assert [(row[0], row[5]) for row in rows] == [(metric, most) for metric, most, _, _ in expected]
+    check_rows(rows, [cells for _, _, cells, _ in expected])
     present = [r for r in page.rows if not r["configuration"]["victim_absent"]]
     how = [2, 1, 95, 0, 2, len(present)]
-    ranked = {metric: cells[2][0] for metric, _, cells in expected if cells[2]}
+    ranked = {metric: cells[2][0] for metric, _, cells, _ in expected if cells[2]}
     kept = [240.0 for metric, tau in ranked.items() if tau == 1.0 and "240" in metric]
     worst = min(ranked.items(), key=lambda item: item[1] or 0.0)
     differs = [] if worst[1] == 1.0 else [*([240.0] if "240" in worst[0] else []), worst[1]]
+    patterns = len({r["configuration"]["pattern"] for r in present})
+    judged: Cell = []
+    for side in (0, 1):
+        counts = [(metric, sides[side]) for metric, _, _, sides in expected if sides[side]]
+        judged += [1] if counts else []
+        judged += [x for metric, n in counts for x in (*([240] if "240" in metric else []), n, patterns)]
     collisions = [1, 2, sum(r["collisions"] for r in present), len(present)]
-    check_caption(page, caption, [*kept, *differs, *collisions, *how])
+    check_caption(page, caption, [*kept, *differs, *judged, *collisions, *how])
 
 
 def test_stage_2_minus_stage_1(page: Page) -> None:
