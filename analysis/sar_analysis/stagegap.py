@@ -260,19 +260,19 @@ def gap_table(result: Mapping[str, Any]) -> TextTable:
 
 
 def change_table(result: Mapping[str, Any]) -> TextTable:
-    """Every pattern's change on every metric."""
+    """Every pattern's change on every metric; none where a part has no such metric, as without victims."""
+    words = tuple(dict.fromkeys(m["words"] for part in _parts(result) for m in part["metrics"]))
     rows: list[tuple[str, ...]] = []
-    words: tuple[str, ...] = ()
     for part in _parts(result):
         who = "absent" if part["victim_absent"] else "present"
-        words = tuple(m["words"] for m in part["metrics"])
-        for name in part["patterns"]:
-            own = [next((p for p in m["patterns"] if p["pattern"] == name), None) for m in part["metrics"]]
-            cells = (
-                NONE if p is None else _difference(m["metric"], p) for m, p in zip(part["metrics"], own, strict=True)
-            )
-            rows.append((name, who, *cells))
+        known = {m["words"]: m for m in part["metrics"]}
+        rows += [(name, who, *(_change(known.get(word), name) for word in words)) for name in part["patterns"]]
     return make(result, "stage_changes", "Stage 2 minus Stage 1", ("pattern", "victims", *words), rows, _how(result))
+
+
+def _change(m: Mapping[str, Any] | None, pattern: str) -> str:
+    own = None if m is None else next((p for p in m["patterns"] if p["pattern"] == pattern), None)
+    return NONE if m is None or own is None else _difference(m["metric"], own)
 
 
 def _changed(m: Mapping[str, Any]) -> str:

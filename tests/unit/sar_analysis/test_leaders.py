@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from sar_analysis.conditions import crossed, group, layout_of, merge
-from sar_analysis.designs import units_left_out
+from sar_analysis.designs import left_out, units_left_out
 from sar_analysis.findings import Victim
 from sar_analysis.goals import goals
 from sar_analysis.interval import jackknife_p, jackknife_t
@@ -90,6 +90,8 @@ def test_the_episodes_of_one_layout_are_left_out_together(base: EpisodeMetrics) 
     assert layouts == pytest.approx(by_hand)
     assert seeds == pytest.approx([np.delete(table.values, k, axis=0).mean() for k in range(3)])
     assert len(units_left_out(table, mean_of(table), seeds=False)) == 1
+    for ours, designs in zip((seeds, layouts), left_out(table, "seeds_layouts", mean_of(table)), strict=True):
+        assert ours == pytest.approx(designs), "on a whole table it is the design for new seeds on new layouts"
 
 
 def test_a_layout_is_known_by_its_victims_and_without_them_by_its_wind(base: EpisodeMetrics) -> None:

@@ -135,6 +135,21 @@ def test_what_does_not_pair_is_refused(
         gap(hashed, foretold(hashed, **more))
 
 
+def test_missions_without_victims_are_a_part_of_their_own(episodes: list[EpisodeMetrics]) -> None:
+    absent = [
+        dataclasses.replace(e, victims=(), victim_absent=True, config_sha256=f"{e.config_sha256} absent")
+        for e in episodes
+    ]
+    rows = [*foretold(episodes), *foretold(absent, victim_absent=True)]
+    document = build_results(Table((*episodes, *absent), ()), resamples=200, stage1=Foretold("s.jsonl", rows))
+    parts = document["result"]["stage_gap"]["parts"]
+    assert [part["victim_absent"] for part in parts] == [False, True]
+    assert [m["words"] for m in parts[1]["metrics"]] == ["return", "coverage at 240 s", "false alarms per mission"]
+    lines = tables_markdown(document).partition("## Stage 2 minus Stage 1")[2].partition("\n## ")[0].splitlines()
+    widths = {line.count("|") for line in lines if line.startswith("|")}
+    assert len(widths) == 1, "every row has every column"
+
+
 def test_the_page_says_what_the_kinematic_stage_hides(episodes: list[EpisodeMetrics], tmp_path: Path) -> None:
     file = tmp_path / "stage1.jsonl"
     lines = [json.dumps(row.model_dump(by_alias=True, exclude_none=True)) for row in foretold(episodes)]

@@ -1,0 +1,58 @@
+"""How to do it again: the campaign's command and machine from its manifest, and no folder of this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sar_analysis.card import campaign, host
+
+MANIFEST: dict[str, Any] = {
+    "identity": "ab" * 32,
+    "configuration": {
+        "worlds": ["village"],
+        "patterns": ["spiral", "pheromone"],
+        "victims": "both",
+        "seeds": [1, 3, 6],
+        "episode_set": "v1",
+        "episodes": 50,
+    },
+    "host": {"processor": "a CPU", "cores": 2, "platform": "Linux", "python": "3.11.7", "hostname": "private"},
+}
+
+
+def write(folder: Path, **changed: Any) -> Path:
+    plain = MANIFEST | {"configuration": MANIFEST["configuration"] | changed}
+    (folder / "manifest.json").write_text(json.dumps(plain))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("episodes", "told"), [(50, "0-49"), ([0, 1, 2], "0-2"), ([3, 5], "3,5"), ([7], "7"), (1, "0-0")]
+)
+def test_a_campaigns_command_is_told_by_its_manifest(tmp_path: Path, episodes: Any, told: str) -> None:
+    found = campaign(write(tmp_path, episodes=episodes))
+    assert found is not None
+    assert found["command"] == (
+        f"sar-eval stage2 --seeds 1,3,6 --episodes {told} --world village --pattern spiral --pattern pheromone "
+        "--victims both --episode-set v1"
+    )
+    assert found["machine"] == "a CPU, 2 cores, Linux" and "private" not in str(found)
+    assert campaign(tmp_path / "episodes.jsonl") == found, "a file's manifest lies beside it"
+
+
+def test_without_a_manifest_nothing_is_made_up(tmp_path: Path) -> None:
+    assert campaign(tmp_path) is None
+    (tmp_path / "manifest.json").write_text("[1, 2]")
+    assert campaign(tmp_path) is None
+    (tmp_path / "manifest.json").write_text("{")
+    assert campaign(tmp_path) is None
+
+
+def test_the_command_names_no_folder_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/opt/bin/sar-eval", "report", "/home/me/runs", "--out", "results/study"])
+    assert host()["command"] == "sar-eval report runs --out results/study"
