@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sar_core.errors import RunError
-from sar_eval import episode as module
+from sar_eval import score as module
 from sar_eval.bagcheck import check_bag
 from sar_eval.config import Scenario, prepare
 from sar_eval.episode import fly_episode

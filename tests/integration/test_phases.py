@@ -15,7 +15,7 @@ def test_three_drones_take_a_constellation_around_the_victim_and_go_back_to_thei
     """Each holds its own place, 120 degrees from the others' as seen from the victim, which none of them knows."""
     flight = Flight(prepare(Scenario(pursuit="on"), 0, 0), None)
     assert flight.sensing is not None
-    victim = flight.sensing.victims[0].position_at(0.0)[:2]
+    victim = flight.score.victims[0].position_at(0.0)[:2]
     held: dict[int, float] = {}
     while flight.search_time_s < 90.0:
         flight.advance()
@@ -30,7 +30,7 @@ def test_three_drones_take_a_constellation_around_the_victim_and_go_back_to_thei
     gaps = np.degrees(np.diff([*turns, turns[0] + 2.0 * math.pi]))
     assert np.abs(gaps - 120.0).max() < 30.0
     assert all(pilot.errand.station is None for pilot in flight.pilots)
-    assert flight.sensing.scorer.found[0].final_error_m < 3.0
+    assert flight.score.scorer.found[0].final_error_m < 3.0
     assert flight.referee.summary().collisions == 0
 
 
@@ -39,7 +39,7 @@ def test_without_pursuit_nobody_leaves_the_pattern() -> None:
     while flight.search_time_s < 60.0:
         flight.advance()
         assert all(pilot.errand.station is None for pilot in flight.pilots)
-    assert flight.sensing is not None and flight.sensing.scorer.found
+    assert flight.sensing is not None and flight.score.scorer.found
 
 
 def test_by_hand_one_drone_takes_three_bearings_one_after_another() -> None:

@@ -13,8 +13,8 @@ import pytest
 from sar_analysis.optimality import load_reference
 from sar_core.errors import ContractError, InputError
 from sar_eval import reference
+from sar_eval.briefing import make_plans
 from sar_eval.config import Scenario, prepare
-from sar_eval.episode import make_plans
 from sar_eval.reference import (
     Job,
     assign,

@@ -22,7 +22,7 @@ from sar_eval.episode import fly_episode
 from sar_eval.kernels import compile_kernels
 from sar_eval.peer import MujocoFleet
 from sar_eval.resources import world_path
-from sar_eval.sensing import Sensing
+from sar_eval.sensing import Sensing, make_receiver
 from sar_sim.airframe import Vehicle
 from sar_sim.fleet import Fleet, stamp_ns, step_of_tick
 from sar_sim.radioconfig import load_radio
@@ -149,15 +149,19 @@ def _sensing_tick(drones: int, devices: int, ticks: int) -> Figure:
     scenario = Scenario(drones=drones, victims=1, decoys=devices - 1)
     episode = prepare(scenario, 0, 0)
     state = Fleet(episode.vehicle, _grid(drones), 0, 0, in_air=True).snapshot()
-    sensing = Sensing(episode)
+    sensing, receiver = Sensing(episode), make_receiver(episode)
     nothing: list[list[object]] = [[] for _ in range(drones)]
-    for tick in range(1, 61):
-        sensing.hear(stamp_ns(tick), tick, state)
+
+    def sense(tick: int) -> None:
+        frames = receiver.listen(stamp_ns(tick), tick, state.position, state.attitude)
+        sensing.hear(stamp_ns(tick), frames, state.est_position, state.est_attitude)
         sensing.think(tick, stamp_ns(tick) * 1e-9, nothing)
+
+    for tick in range(1, 61):
+        sense(tick)
     began = time.process_time()
     for tick in range(61, 61 + ticks):
-        sensing.hear(stamp_ns(tick), tick, state)
-        sensing.think(tick, stamp_ns(tick) * 1e-9, nothing)
+        sense(tick)
     cost = (time.process_time() - began) / ticks
     name = f"sensing per link and tick, {drones} drones, {devices} transmitters"
     return Figure(name, 1e6 * cost / (drones * devices), "µs")

@@ -54,9 +54,8 @@ def gather(spec: Spec) -> tuple[Floats, NDArray[np.bool_]]:
             for estimate in sensing.centres[look % len(sensing.centres)].estimates:
                 if estimate.confirmed:
                     rows.append(features(estimate))
-                    gaps = np.hypot(
-                        sensing.scorer.victims[:, 0] - estimate.x, sensing.scorer.victims[:, 1] - estimate.y
-                    )
+                    victims = flight.score.scorer.victims
+                    gaps = np.hypot(victims[:, 0] - estimate.x, victims[:, 1] - estimate.y)
                     labels.append(bool((gaps <= NEAR_M).any()))
     return np.array(rows).reshape(-1, len(FEATURES)), np.array(labels, dtype=np.bool_)
 

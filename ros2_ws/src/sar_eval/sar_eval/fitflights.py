@@ -80,10 +80,10 @@ def observe_flight(spec: Spec) -> FitFlight:
             track.append([[round(float(v), 2) for v in place[:2]] for place in flight.state.position])
     if flight.invalid_reason or flight.sensing is None:
         raise RunError(f"seed {spec.seed}: a flight for the fit is INVALID ({flight.invalid_reason or 'no radio'})")
-    scorer, begin = flight.sensing.scorer, flight.search_begin_s
+    scorer, begin = flight.score.scorer, flight.search_begin_s
     sightings = []
     victim = 0
-    for device in flight.sensing.devices:
+    for device in flight.episode.devices:
         found = None
         if device.kind is Kind.VICTIM:
             found = scorer.found.get(victim)

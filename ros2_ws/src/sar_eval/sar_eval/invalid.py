@@ -11,5 +11,5 @@ from sar_eval.episode import Flight, Record
 def invalid_record(episode: Episode, reason: str) -> Record:
     """As if the episode had ended before its first tick; the same for whoever writes it."""
     flight = Flight(episode, None)
-    flight.invalid_reason = reason
+    flight.score.spoil(reason)
     return Record(flight.result(), dict[str, Any](rtf=None, wall_s=None, setup_s=None, bag=None, worker=None))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sar_core.geometry import box
 from sar_eval.config import Episode
-from sar_eval.sensing import Sensing
+from sar_eval.sensing import Sensing, make_receiver
 from sar_sim.coverage import Coverage, CoverageConfig
 from sar_sim.fleet import Fleet, add_path, stamp_ns
 from sar_sim.link import Link
@@ -71,8 +71,9 @@ def _compile_sensing(episode: Episode) -> None:
     x_min, y_min, x_max, y_max = episode.world.area
     places = np.array([[0.5 * (x_min + x_max) + 9.0 * i, 0.5 * (y_min + y_max), 50.0, 0.0] for i in range(n)])
     state = Fleet(episode.vehicle, places, 0, 0, in_air=True).snapshot()
-    sensing = Sensing(episode)
+    sensing, receiver = Sensing(episode), make_receiver(episode)
     for tick in range(1, 121):
-        sensing.hear(stamp_ns(tick), tick, state)
+        frames = receiver.listen(stamp_ns(tick), tick, state.position, state.attitude)
+        sensing.hear(stamp_ns(tick), frames, state.est_position, state.est_attitude)
         sensing.think(tick, stamp_ns(tick) * 1e-9, [[] for _ in range(n)])
     keyframes(np.ones((3, COLUMNS)), 2)

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from sar_eval.bench import REPEATS, Figure
 from sar_eval.config import Scenario, prepare
 from sar_eval.episode import Flight
 from sar_eval.kernels import compile_kernels
-from sar_eval.sensing import Sensing
+from sar_eval.sensing import Sensing, make_receiver
 from sar_sim.fleet import Fleet, stamp_ns
 from sar_swarm.policy import OBSERVATIONS, forward, load_actor, random_actor
 
@@ -65,11 +66,12 @@ def _fusion(calls: int) -> Figure:
     angles = 2.0 * np.pi * np.arange(3) / 3.0
     places = np.array([[device[0] + 30.0 * np.cos(a), device[1] + 30.0 * np.sin(a), 30.0, 0.0] for a in angles])
     state = Fleet(episode.vehicle, places, 0, 0, in_air=True).snapshot()
-    sensing = Sensing(episode)
+    sensing, receiver = Sensing(episode), make_receiver(episode)
     centre = sensing.centres[0]
     ticks = 200
     for tick in range(1, ticks + 1):
-        for seen in sensing.hear(stamp_ns(tick), tick, state).observations:
+        frames = receiver.listen(stamp_ns(tick), tick, state.position, state.attitude)
+        for seen in sensing.hear(stamp_ns(tick), frames, state.est_position, state.est_attitude).observations:
             centre.add(seen)
     if not copy.deepcopy(centre).solve(stamp_ns(ticks) * 1e-9):
         raise RunError("bench: three drones around a transmitter found nothing to fuse")
@@ -94,14 +96,14 @@ def _tick(ticks: int) -> list[Figure]:
         flight.advance()
     whole: list[float] = []
     deciding: list[float] = []
-    decide = flight._decide
+    decide = flight.swarm.decide
 
-    def timed() -> None:
+    def timed(*known: Any) -> None:
         began = time.process_time()
-        decide()
+        decide(*known)
         deciding.append(time.process_time() - began)
 
-    flight._decide = timed  # type: ignore[method-assign]
+    flight.swarm.decide = timed  # type: ignore[method-assign,assignment]
     for _ in range(ticks):
         began = time.process_time()
         flight.advance()

@@ -43,6 +43,11 @@ PATTERN = "partitioned_lawnmower"
 SEED = 0
 """The oracle's own noise; a reference holds one flight per episode and noise level."""
 EPISODES_IN_SET = 50
+FLYING = (
+    *("briefing", "config", "episode", "orders", "outcome", "reference"),
+    *("score", "sensing", "simulator", "swarm"),
+)
+"""Modules of sar_eval that fly or score."""
 SCORING = ("bags", "coverage", "findings", "metrics", "motion")
 """Modules of sar_analysis that turn a bag into its return."""
 
@@ -177,7 +182,7 @@ def describe(scenario: Scenario) -> dict[str, Any]:
 def sources_sha256() -> str:
     """A hash of everything that flies or scores: a reference made by other code is flown again, not added to."""
     own = Path(__file__).parent
-    files = [own / name for name in ("config.py", "episode.py", "reference.py", "sensing.py")]
+    files = [own / f"{name}.py" for name in FLYING]
     files += [Path(str(sar_analysis.__file__)).parent / f"{name}.py" for name in SCORING]
     for package in (sar_core, sar_sim, sar_swarm):
         files += sorted(Path(str(package.__file__)).parent.glob("*.py"))

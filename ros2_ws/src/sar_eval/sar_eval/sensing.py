@@ -1,7 +1,7 @@
-"""The sensing chain of an episode: radios, one listener and one fusion centre per drone, reports, and their score.
+"""The swarm's sensing: one listener and one fusion centre per drone, and what they report.
 
 Each drone's listener hears only its own frames at its own estimated pose; its fusion centre is fed with its own
-observations and with those the link delivered. The scorer, which knows the victims, only listens to reports.
+observations and with those the link delivered.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.radio import WAVELENGTH_M
 from sar_eval.config import Episode
-from sar_sim.devices import Device, Kind, known_addresses
-from sar_sim.fleet import FleetState
+from sar_sim.devices import known_addresses
 from sar_sim.receiver import Frames, Receiver
-from sar_sim.scoring import Report, ReportScorer
+from sar_sim.scoring import Report
 from sar_swarm.attention import AttentionConfig, Bias
 from sar_swarm.confidence import Calibration, features
+from sar_swarm.frames import Reason
 from sar_swarm.fusion import Estimate, FusionCentre, FusionConfig
 from sar_swarm.gate import GateConfig
 from sar_swarm.observation import GateChange, Listener, ListenerConfig, Observation, RangeLaw
@@ -54,6 +54,41 @@ class Heard:
     changes: list[GateChange] = field(default_factory=list)
 
 
+class Tally(NamedTuple):
+    """What the listeners have counted so far: frames by gate verdict, and frames dropped by reason."""
+
+    gate: NDArray[np.int64]
+    """[2, states] by phase gate (closed, open) and amplitude state."""
+    dropped: NDArray[np.int64]
+    """[reasons]"""
+
+    def dropped_by_reason(self) -> dict[str, int]:
+        return {reason.name.lower(): int(self.dropped[reason]) for reason in Reason if self.dropped[reason]}
+
+    def gate_shares(self) -> dict[str, float]:
+        """Share of frames by gate verdict, over all drones and links."""
+        total = max(float(self.gate.sum()), 1.0)
+        names = ("accept", "predict_only", "reject", "recalibrate", "forced_accept")
+        by_state = {name: float(self.gate[:, k].sum()) / total for k, name in enumerate(names[: self.gate.shape[1]])}
+        return {"phase_open": float(self.gate[1].sum()) / total, **by_state}
+
+
+def make_receiver(episode: Episode) -> Receiver:
+    """The radios of an episode's drones, which know the truth that the swarm does not."""
+    assert episode.radio is not None
+    s = episode.scenario
+    return Receiver(
+        episode.radio,
+        episode.world,
+        episode.devices,
+        s.drones,
+        episode.seed,
+        episode.index,
+        s.sigma,
+        s.kappa,
+    )
+
+
 class Sensing:
     """One episode's sensing. ``hear`` every tick, then ``think`` with what the link delivered."""
 
@@ -62,30 +97,23 @@ class Sensing:
         assert radio is not None
         s = episode.scenario
         n = s.drones
-        self.devices: tuple[Device, ...] = episode.devices
-        self.victims = [d for d in self.devices if d.kind is Kind.VICTIM]
         self._calibration: Calibration | None = episode.calibration
-        self._receiver = Receiver(radio, episode.world, self.devices, n, episode.seed, episode.index, s.sigma, s.kappa)
         first_metre_db = 20.0 * math.log10(4.0 * math.pi / WAVELENGTH_M)
         law = RangeLaw(reference_dbm=radio.eirp_dbm - first_metre_db, shadowing_db=radio.shadowing_db)
         config = ListenerConfig(law=law, gate=GateConfig(forced_open=s.gate == "forced_open"))
         self.listeners = [Listener(i, config) for i in range(n)]
         fusion = FusionConfig(noise_floor_dbm=radio.noise_dbm, attention=AttentionConfig(bias=Bias(s.attention)))
-        known = known_addresses(self.devices)
+        known = known_addresses(episode.devices)
         self.centres = [FusionCentre(fusion, known) for _ in range(n)]
-        truth = np.array([d.position_at(0.0) for d in self.victims]).reshape(-1, 3)
-        self.scorer = ReportScorer(truth)
         self._told: list[dict[int, Report]] = [{} for _ in range(n)]
-        self._first: dict[int, Report] = {}
         self._hypotheses: list[dict[int, Hypothesis]] = [{} for _ in range(n)]
         self.heard = Heard()
 
-    def hear(self, stamp_ns: int, tick: int, state: FleetState) -> Heard:
-        """One tick of radio: frames by true pose, made sense of at the estimated pose."""
-        frames = self._receiver.listen(stamp_ns, tick, state.position, state.attitude)
+    def hear(self, stamp_ns: int, frames: list[Frames], position: Floats, attitude: Floats) -> Heard:
+        """One tick of radio: each drone's frames, understood at its estimated position [N, 3] and attitude [N, 4]."""
         heard = Heard(frames)
         for i, listener in enumerate(self.listeners):
-            seen, changes = listener.listen(frames[i], state.est_position[i], state.est_attitude[i], stamp_ns * 1e-9)
+            seen, changes = listener.listen(frames[i], position[i], attitude[i], stamp_ns * 1e-9)
             heard.observations.append(seen)
             heard.changes += changes
         self.heard = heard
@@ -101,7 +129,6 @@ class Sensing:
                 for estimate in centre.solve(time_s):
                     claim = self._claim(i, estimate)
                     if claim is not None:
-                        self.scorer.judge(claim.report)
                         claims.append(claim)
         return claims
 
@@ -129,27 +156,13 @@ class Sensing:
             if moved < WORTH_M and abs(confidence - before.confidence) < WORTH_CONFIDENCE:
                 return None
         self._told[drone][estimate.track] = report
-        self._first.setdefault(estimate.address, report)
         return Claim(report, estimate)
 
     def hypotheses(self, drone: int) -> tuple[Hypothesis, ...]:
         """What one drone believes of every transmitter it could place, as of its last solve."""
         return tuple(self._hypotheses[drone].values())
 
-    def words(self) -> list[tuple[Report, Report]]:
-        """The swarm's first and last word on every transmitter: the earliest and latest report of any drone."""
-        latest: dict[int, Report] = {}
-        for told in self._told:
-            for report in told.values():
-                before = latest.get(report.address)
-                if before is None or report.time_s > before.time_s:
-                    latest[report.address] = report
-        return [(self._first[address], latest[address]) for address in sorted(latest)]
-
-    def gate_shares(self) -> dict[str, float]:
-        """Share of frames by gate verdict, over all drones and links."""
-        shares = sum((listener.shares for listener in self.listeners), start=np.zeros_like(self.listeners[0].shares))
-        total = max(float(shares.sum()), 1.0)
-        names = ("accept", "predict_only", "reject", "recalibrate", "forced_accept")
-        by_state = {name: float(shares[:, k].sum()) / total for k, name in enumerate(names[: shares.shape[1]])}
-        return {"phase_open": float(shares[1].sum()) / total, **by_state}
+    def tally(self) -> Tally:
+        """What all listeners together have counted."""
+        gate = np.sum([ears.shares for ears in self.listeners], axis=0)
+        return Tally(gate, np.sum([ears.filter.counts for ears in self.listeners], axis=0))

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from sar_core.errors import InputError
 from sar_core.streams import stream
 from sar_sim.fleet import Fleet
-from sar_sim.link import Link
+from sar_sim.link import Air
 
 Floats = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ class Injector:
         self._course = [2.0 * math.pi * float(draw[1]) for draw in draws]
         self._active = [False] * len(self.faults)
 
-    def apply(self, time_s: float, fleet: Fleet, link: Link) -> None:
+    def apply(self, time_s: float, fleet: Fleet, link: Air) -> None:
         """Bring fleet and link up to date; to be called once per tick, before the fleet moves."""
         now = [fault.active(time_s) for fault in self.faults]
         if now == self._active:
@@ -139,7 +139,7 @@ class Injector:
             if fault.kind is FaultKind.LOW_BATTERY:
                 fleet.set_charge(fault.drone, _size(fault))
 
-    def _set(self, drone: int, fleet: Fleet, link: Link) -> None:
+    def _set(self, drone: int, fleet: Fleet, link: Air) -> None:
         """One drone's conditions, from all faults it has at present."""
         mine = [k for k, f in enumerate(self.faults) if self._active[k] and f.drone == drone]
         kinds = {self.faults[k].kind for k in mine}

@@ -1,0 +1,84 @@
+"""The world an episode flies in: vehicles, faults and the air between the drones, one step per tick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_core.mailboxes import Delivered
+from sar_eval.config import Episode
+from sar_sim.faults import Injector
+from sar_sim.fleet import Fleet, FleetState, step_of_tick
+from sar_sim.link import Air
+from sar_swarm.controller import Command
+
+Floats = NDArray[np.float64]
+
+WARM_UP_S = 10.0
+STEP_S = 0.004
+
+
+def time_of(tick: int) -> float:
+    """Simulation time of a tick in seconds, as everything that decides counts it."""
+    return step_of_tick(tick) * STEP_S
+
+
+def times_of(tick: int) -> Floats:
+    """The instants of every step from the tick before to this one, in seconds."""
+    last = step_of_tick(tick)
+    first = step_of_tick(tick - 1) if tick > 0 else last
+    return np.arange(first, last + 1, dtype=np.float64) * STEP_S
+
+
+class SimTick(NamedTuple):
+    """One tick of the world: truth and estimates at its end, the true way there, what the air delivered.
+
+    ``times_s`` [K] and ``track`` [K, N, 3] begin with the last sample of the tick before.
+    """
+
+    tick: int
+    time_s: float
+    times_s: Floats
+    track: Floats
+    state: FleetState
+    delivered: Delivered
+
+
+class Simulator:
+    """Vehicles, faults and air. ``first`` is the world before anything moves; then ``step`` every tick."""
+
+    def __init__(self, episode: Episode) -> None:
+        s, n = episode.scenario, episode.scenario.drones
+        self.fleet = Fleet(
+            episode.vehicle,
+            episode.spawns,
+            episode.seed,
+            episode.index,
+            episode.wind_mps,
+            episode.world.obstacles,
+            s.thrust_variation,
+        )
+        self.fleet.warm_up(WARM_UP_S)
+        self.air = Air(n, episode.seed, episode.index, s.link.loss, s.link.latency_s, s.link.jitter_s)
+        self.injector = Injector(episode.faults, n, episode.seed, episode.index)
+        self.tick = 0
+
+    def first(self) -> SimTick:
+        state = self.fleet.snapshot()
+        silence = Delivered(0, np.zeros((0, 3), dtype=np.int64), self.air.frozen.copy())
+        return SimTick(0, 0.0, np.zeros(1), state.position[None], state, silence)
+
+    def step(self, commands: Sequence[Command], search_begin_s: float) -> SimTick:
+        """Fly the commands for one tick; faults count their times from the begin of the search."""
+        for i, command in enumerate(commands):
+            self.fleet.armed[i] = command.armed
+            self.fleet.command(i, command.position, command.velocity, command.acceleration, command.yaw)
+        self.injector.apply(time_of(self.tick) - search_begin_s, self.fleet, self.air)
+        self.tick += 1
+        times = times_of(self.tick)
+        track = self.fleet.tick(len(times) - 1)
+        time_s = float(times[-1])
+        return SimTick(self.tick, time_s, times, track, self.fleet.snapshot(), self.air.carry(time_s))
