@@ -4,6 +4,7 @@ import os
 
 from setuptools import setup
 
+NODES = ("sim", "csi", "swarm", "referee", "recorder", "manager")
 SHARED = ("worlds", "px4_params", "configs", "msg")
 
 
@@ -25,13 +26,19 @@ def shared_files():
 setup(
     name="sar_eval",
     version="0.1.0",
-    packages=["sar_eval"],
+    packages=["sar_eval", "sar_eval.nodes"],
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/sar_eval"]),
         ("share/sar_eval", ["package.xml"]),
         *shared_files(),
     ],
-    entry_points={"console_scripts": ["sar-eval = sar_eval.cli:main"]},
+    entry_points={
+        "console_scripts": [
+            "sar-eval = sar_eval.cli:main",
+            *(f"{node}_node = sar_eval.nodes.main:{node}" for node in NODES),
+            "composed_nodes = sar_eval.nodes.main:composed",
+        ]
+    },
     zip_safe=False,
     license="Apache-2.0",
 )

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
@@ -21,6 +20,8 @@ from sar_eval.console import bar as bar_of
 from sar_eval.episodescli import episodes_app
 from sar_eval.evalcli import evaluate
 from sar_eval.filecli import bag_app, world_app
+from sar_eval.graphcli import graph
+from sar_eval.recordtable import print_record
 from sar_eval.referencecli import reference
 from sar_eval.stage1cli import fit_observations, median_seeds, stage1
 from sar_eval.studycli import calibrate, gate_study, missions, reliability, sweep
@@ -43,7 +44,7 @@ app.add_typer(bag_app, name="bag")
 app.add_typer(prereg_app, name="prereg")
 app.add_typer(episodes_app, name="episodes")
 VERBS: tuple[Callable[..., None], ...] = (
-    *(calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference),
+    *(calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference, graph),
     *(stage1, median_seeds, fit_observations, stage2, merge, analyze, report),
 )
 app.command(name="eval")(evaluate)
@@ -148,48 +149,11 @@ def run(
     if as_json:
         print(json.dumps(record.as_dict()), flush=True)
     else:
-        _print_record(record)
+        print_record(record)
     if not record.result["valid"]:
         kept = "; its bag is whole up to that moment" if bag else ""
         note(f"the episode is INVALID ({record.result['invalid_reason']}){kept}")
         raise typer.Exit(RunError.exit_code)
-
-
-def _print_record(record: Any) -> None:
-    from sar_eval.episode import COVERAGE_TIME_S
-
-    r, host = record.result, record.run
-    title = f"Stage 2 ({r['tier']}): {r['world']}, {r['pattern']}, seed {r['seed']}, episode {r['episode']}"
-    table = Table(title=title, title_justify="left", show_header=False, min_width=len(title))
-    scored_s = min(r["search_time_s"], COVERAGE_TIME_S)
-    status = "valid" if r["valid"] else f"INVALID ({r['invalid_reason']})"
-    time_95 = f"{r['time_to_95_s']:.0f} s" if r["time_to_95_s"] is not None else "not reached"
-    rows = [
-        ("episode", status),
-        (f"coverage at {scored_s:.0f} s", f"{r['coverage_240s']:.1%}"),
-        ("time to 95 %", time_95),
-        ("overlap (share of path)", "n/a" if r["overlap_ratio"] is None else f"{r['overlap_ratio']:.1%}"),
-        ("collisions", str(r["collisions"])),
-        ("near misses", str(r["near_misses"])),
-        ("least separation", "n/a" if r["min_separation_m"] is None else f"{r['min_separation_m']:.2f} m"),
-        *_sensing_rows(r),
-        ("landed", f"{r['landed']} of {r['num_drones']}"),
-        ("real-time factor", f"{host['rtf']:.0f} x (compilation {host['compile_s']:.1f} s apart)"),
-    ]
-    for name, value in rows:
-        table.add_row(name, value)
-    out.print(table)
-    say(f"bag: {host['bag'] or 'not recorded'}")
-
-
-def _sensing_rows(r: dict[str, Any]) -> list[tuple[str, str]]:
-    if r["detections"] is None:
-        return []
-    first = r["time_to_first_detection_s"]
-    found = f"{r['detections']} of {len(r['victims'])}"
-    if first is not None:
-        found += f", first after {first:.0f} s, {r['localization_error_m']:.1f} m off"
-    return [("victims found", found), ("false alarms", str(r["false_alarms"]))]
 
 
 @app.command()

@@ -25,6 +25,8 @@ _WAITS_FOR = {"swarm": {"csi", "manager"}, "referee": {"swarm", "manager"}}
 """Whose work of the same tick a node needs."""
 DEPTH = 200
 """Messages a reliable topic holds for a slow reader: more than any topic carries in the two ticks a reader may lag."""
+STARTED = ".started"
+"""Suffix of an empty file beside the record's, which the manager makes as the first tick begins."""
 INTEGER_LIMIT = (1 << 63) - 1
 
 

@@ -1,0 +1,227 @@
+"""Flies an episode as a ROS 2 graph: starts the node table's processes, waits for the record, leaves nothing behind.
+
+Every graph has a ROS domain of its own on this host, so several fly side by side and do not hear each other. The nodes
+are forked from this process once its kernels are loaded, so they are ready at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib.util
+import json
+import math
+import multiprocessing
+import os
+import secrets
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from sar_core.errors import MissingDependencyError, RunError
+from sar_eval.config import Episode
+from sar_eval.episode import Record
+from sar_eval.invalid import invalid_record
+from sar_eval.nodetable import NODES, STARTED, Settings, node_table, settings_of
+
+DOMAINS = range(1, 102)
+"""Domains whose ports lie below Linux's ephemeral range."""
+FIRST_PORT, PORTS_PER_DOMAIN, UNICAST_OFFSET = 7400, 250, 10
+"""DDS numbers its UDP ports by domain (OMG DDSI-RTPS 2.2, section 9.6.1.1)."""
+LEAVE_S = 5.0
+POLL_S = 0.01
+COMPOSED = "composed"
+TRANSPORT = "UDPv4"
+"""Over loopback sockets nothing is left in shared memory, whatever ends a process."""
+
+
+def require_ros() -> None:
+    """Refuse to start a graph where its nodes cannot run."""
+    for module, what in (("rclpy", "ROS 2 for Python"), ("sar_msgs", "the messages of this project")):
+        if importlib.util.find_spec(module) is None:
+            raise MissingDependencyError(
+                f"{module} ({what}) is missing: run make ros in a checkout, or install ROS 2 Jazzy, source its setup "
+                "file and build ros2_ws with colcon"
+            )
+
+
+def fly_graph(
+    episode: Episode,
+    bag: Path | None,
+    composed: bool = False,
+    csi: bool = False,
+    stop: Callable[[], str | None] | None = None,
+    **others: Any,
+) -> Record:
+    """Fly one episode as a graph and return its record; with ``bag``, leave a verified bag there.
+
+    ``composed`` puts all nodes into one process. ``stop`` is asked all the time; a reason ends the episode as INVALID.
+    ``others`` are further fields of :class:`sar_eval.nodetable.Settings`.
+    """
+    with Graph(episode, bag, composed, csi, **others) as graph:
+        graph.start()
+        return graph.wait(stop)
+
+
+class Graph:
+    """One graph from its domain to its record: as a context it has a domain; ``start`` its nodes, ``wait`` for it."""
+
+    def __init__(
+        self, episode: Episode, bag: Path | None, composed: bool = False, csi: bool = False, **others: Any
+    ) -> None:
+        require_ros()
+        self.episode, self.bag, self.composed = episode, bag, composed
+        self.processes: dict[str, BaseProcess] = {}
+        self.domain = 0
+        self._given = {"bag": bag, "record_csi": csi, **others}
+        self._held = contextlib.ExitStack()
+
+    def __enter__(self) -> Graph:
+        self.domain = self._held.enter_context(own_domain())
+        self.folder = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="sar_eval-graph-")))
+        self.file = self.folder / "record.json"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        leave(self.processes)
+        self._held.close()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What keeps a graph to itself, and lets others find it."""
+        return graph_environment(self.domain, self.folder)
+
+    def start(self) -> None:
+        """Start every process of the table."""
+        self._began_s = time.monotonic()
+        self._ready_s = math.inf
+        settings = settings_of(self.episode, run=secrets.randbits(62), record_file=self.file, **self._given)
+        self.processes = fork_nodes(settings, self.composed, self.environment)
+
+    @property
+    def alive(self) -> bool:
+        return any(process.is_alive() for process in self.processes.values())
+
+    def wait_until_ready(self) -> float:
+        """Seconds from the start of the processes to the first tick; inf if they end without one."""
+        while not math.isfinite(self._ready_s) and self._flying():
+            time.sleep(POLL_S)
+        return self._ready_s
+
+    def _flying(self) -> bool:
+        """Whether the record is still to come; notes in passing when the first tick began."""
+        if not math.isfinite(self._ready_s) and self.file.with_suffix(STARTED).exists():
+            self._ready_s = time.monotonic() - self._began_s
+        return not self.file.exists() and self.alive
+
+    def interrupt(self) -> None:
+        """Ask for a proper end of the episode."""
+        manager = self.processes.get("manager") or self.processes[COMPOSED]
+        if manager.is_alive() and manager.pid is not None:
+            os.kill(manager.pid, signal.SIGINT)
+
+    def wait(self, stop: Callable[[], str | None] | None = None) -> Record:
+        """The record, once the manager has written it, or is gone and the others too."""
+        asked = False
+        while self._flying():
+            if stop is not None and not asked and stop() is not None:
+                asked = True
+                self.interrupt()
+            time.sleep(POLL_S)
+        codes = leave(self.processes)
+        record = read_record(self.file, self.episode, self.bag)
+        record.run["graph"] = {
+            "domain": self.domain,
+            "composed": self.composed,
+            "ready_s": round(self._ready_s, 3) if math.isfinite(self._ready_s) else None,
+            "exit_codes": codes,
+        }
+        return record
+
+
+def graph_environment(domain: int, folder: Path) -> dict[str, str]:
+    """Of every process of a graph."""
+    return {
+        "ROS_DOMAIN_ID": str(domain),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "ROS_LOG_DIR": str(folder),
+        "FASTDDS_BUILTIN_TRANSPORTS": os.environ.get("FASTDDS_BUILTIN_TRANSPORTS", TRANSPORT),
+    }
+
+
+@contextlib.contextmanager
+def own_domain() -> Iterator[int]:
+    """A ROS domain that no graph of ours and no other participant on this host uses; held until the end."""
+    first = os.getpid() % len(DOMAINS)
+    for domain in (*DOMAINS[first:], *DOMAINS[:first]):
+        lock = open(Path(tempfile.gettempdir(), f"sar_eval-domain-{domain}.lock"), "a")  # noqa: SIM115
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _unused(domain):
+                yield domain
+                return
+        except BlockingIOError:
+            continue
+        finally:
+            lock.close()
+    raise RunError(f"all ROS domains from {DOMAINS[0]} to {DOMAINS[-1]} are in use on this host")
+
+
+def _unused(domain: int) -> bool:
+    port = FIRST_PORT + PORTS_PER_DOMAIN * domain + UNICAST_OFFSET
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
+
+
+def fork_nodes(settings: Settings, composed: bool, environment: Mapping[str, str]) -> dict[str, BaseProcess]:
+    """Fork a process per node, or one for all."""
+    table = {row.name: row.parameters for row in node_table(settings)}
+    groups = {COMPOSED: list(NODES)} if composed else {name: [name] for name in table}
+    fork = multiprocessing.get_context("fork")
+    processes: dict[str, BaseProcess] = {}
+    for name, nodes in groups.items():
+        process = fork.Process(target=_run, args=(nodes, table, dict(environment)), name=f"sar_eval-{name}")
+        process.start()
+        processes[name] = process
+    return processes
+
+
+def _run(nodes: Sequence[str], parameters: Mapping[str, Mapping[str, Any]], environment: Mapping[str, str]) -> None:
+    os.environ.update(environment)
+    from sar_eval.nodes.main import run_nodes
+
+    sys.exit(run_nodes(nodes, parameters))
+
+
+def leave(processes: Mapping[str, BaseProcess]) -> dict[str, int | None]:
+    """Give everyone the time to go, then end who is still there; exit codes by process."""
+    give_up = time.monotonic() + LEAVE_S
+    for process in processes.values():
+        process.join(max(give_up - time.monotonic(), 0.0))
+    for end in (BaseProcess.terminate, BaseProcess.kill):
+        for process in processes.values():
+            if process.is_alive():
+                end(process)
+                process.join(1.0)
+    return {name: process.exitcode for name, process in processes.items()}
+
+
+def read_record(file: Path, episode: Episode, bag: Path | None) -> Record:
+    """The manager's record, or an INVALID one where it left none."""
+    if file.exists():
+        plain = json.loads(file.read_text(encoding="utf-8"))
+        return Record(plain["result"], plain["run"])
+    record = invalid_record(episode, "lockstep_timeout")
+    whole = bag is not None and bag.is_dir()
+    record.run.update(bag=str(bag) if whole else None, silent=["manager"], diagnostics={})
+    return record

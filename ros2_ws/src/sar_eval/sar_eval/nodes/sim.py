@@ -1,0 +1,116 @@
+"""The simulator as a node: moves the world by a tick when every other node has done the one before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sar_msgs.msg import EpisodeEnd, Orders, Ready, SwarmTick, Tick, TickDone
+
+from sar_eval.lockstep import Gathering
+from sar_eval.nodes.codec import counts, estimates_message, read_commands, truth_message
+from sar_eval.nodes.shell import Shell
+from sar_eval.nodetable import ANSWERING, culprits
+from sar_eval.score import STATUS_TICKS
+from sar_eval.scribe import Scribe
+from sar_eval.simulator import SimTick, Simulator
+from sar_sim.fleet import stamp_ns
+
+
+class SimNode(Shell):
+    """Publishes time, truth and estimates; the barrier of every tick is here."""
+
+    def __init__(self, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
+        super().__init__("sim", given, context)
+        self.simulator = Simulator(self.episode)
+        self.scribe = Scribe(self.episode)
+        self.barrier = Gathering(["swarm/tick", "manager/orders", *ANSWERING])
+        self.barrier.put("recorder", 0)
+        self.digests: list[int] = []
+        self.started_s: float | None = None
+        self.progress_s = 0.0
+        self.over = False
+        self.connect(
+            {
+                "/episode/ready": self.on_partner,
+                "/episode/tick_done": self.on_done,
+                "/episode/orders": self.on_orders,
+                "/swarm/tick": self.on_swarm,
+                "/episode/end": self.on_end,
+            }
+        )
+
+    def on_partner(self, message: Ready) -> None:
+        """The manager is ready last: then all are."""
+        if self.ours("/episode/ready", message) and message.node == "manager" and self.started_s is None:
+            self.started_s = self.progress_s = time.monotonic()
+            self.publish(self.simulator.first())
+
+    def on_orders(self, message: Orders) -> None:
+        if self.ours("/episode/orders", message):
+            self.gather("manager/orders", message.tick, message)
+
+    def on_swarm(self, message: SwarmTick) -> None:
+        if self.ours("/swarm/tick", message):
+            self.gather("swarm/tick", message.tick, message)
+
+    def on_done(self, message: TickDone) -> None:
+        """The recorder closes a tick when the next has begun, so its answers count for that."""
+        if self.ours("/episode/tick_done", message):
+            self.gather(message.node, message.tick + (message.node == "recorder"), message)
+
+    def gather(self, part: str, tick: int, message: Any) -> None:
+        if self.over or not self.gathered(self.barrier, part, tick, message):
+            return
+        parts = self.barrier.take()
+        if parts is not None:
+            self.progress_s = time.monotonic()
+            self.close_tick(parts)
+
+    def close_tick(self, parts: dict[str, Any]) -> None:
+        """Everyone has done the tick: end the episode or move the world."""
+        answers = [parts[name] for name in ANSWERING if name != "recorder"]
+        self.digests += [key for answer in answers for key in answer.digests]
+        verdict = next((answer.verdict for answer in answers if answer.verdict), "")
+        if verdict:
+            self.end("" if verdict == "done" else verdict, [])
+            return
+        self.pace()
+        now = self.simulator.step(read_commands(parts["swarm/tick"]), parts["manager/orders"].search_begin_s)
+        self.publish(now)
+
+    def publish(self, now: SimTick) -> None:
+        """What others wait for comes first."""
+        air = self.simulator.air
+        delivery = air.take_delivery() if now.tick % STATUS_TICKS == 0 else None
+        self.send("/sim/truth", truth_message(self.run, now))
+        self.send("/sim/estimates", estimates_message(self.run, now, delivery))
+        self.send("/episode/tick", Tick(run=self.run, tick=now.tick, digests=counts(self.digests)))
+        stamps = np.array([stamp_ns(now.tick)])
+        for topic, rows in (self.scribe.clock(stamps), *self.scribe.world(stamps, [now.state])):
+            self.keep(topic, rows.tobytes())
+        self.digests = self.take_digests()
+
+    def pace(self) -> None:
+        """Keep to the speed that was asked for."""
+        factor = self.values["speed_factor"]
+        if factor > 0.0 and self.started_s is not None:
+            due_s = self.started_s + stamp_ns(self.simulator.tick + 1) * 1e-9 / factor
+            time.sleep(max(due_s - time.monotonic(), 0.0))
+
+    def housekeeping(self) -> None:
+        super().housekeeping()
+        waited_s = time.monotonic() - self.progress_s
+        if self.started_s is not None and not self.over and waited_s > self.values["lockstep_timeout_s"]:
+            silent = culprits(self.barrier.missing)
+            for name in silent:
+                self.complain("silent node", f"{name} has not answered tick {self.barrier.tick}")
+            self.end("lockstep_timeout", silent)
+
+    def end(self, reason: str, silent: list[str]) -> None:
+        self.over = True
+        end = EpisodeEnd(run=self.run, tick=self.simulator.tick, reason=reason, silent=silent)
+        end.digests = counts(self.digests)
+        self.send("/episode/end", end)

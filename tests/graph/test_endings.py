@@ -1,0 +1,105 @@
+"""However a graph ends it leaves a record, a good bag, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from sar_eval.bagcheck import check_bag
+from sar_eval.graph import Graph
+from sar_eval.nodetable import NODES
+from tests.graph.conftest import PATIENT
+
+READY_S = 15.0
+NOTICED_S = 5.0
+
+
+def shared_memory() -> set[str]:
+    """What lies in shared memory under the names that DDS gives."""
+    return {name for name in os.listdir("/dev/shm") if "fast" in name}
+
+
+def children() -> set[int]:
+    """Processes that this one has started and that still run."""
+    return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+
+
+def test_up_and_down_twenty_times(plan, tmp_path):
+    """Ready every time, gone every time; the second half composed in one process."""
+    episode = plan(seed=1, drones=2)
+    memory, before = shared_memory(), children()
+    ready = []
+    for number in range(20):
+        with Graph(episode, tmp_path / f"bag{number}", composed=number >= 10, **PATIENT) as graph:
+            graph.start()
+            ready.append(graph.wait_until_ready())
+            graph.interrupt()
+            record = graph.wait()
+        assert record.result["invalid_reason"] == "interrupted"
+        codes = record.run["graph"]["exit_codes"]
+        assert {code for name, code in codes.items() if name not in ("manager", "composed")} <= {0}
+        assert codes.get("manager", codes.get("composed")) == 3
+        assert check_bag(tmp_path / f"bag{number}").ok
+    assert max(ready) < READY_S, ready
+    assert children() == before
+    assert shared_memory() == memory
+
+
+@pytest.mark.parametrize("victim", NODES)
+def test_a_killed_node_makes_the_episode_invalid(victim, plan, tmp_path):
+    memory = shared_memory()
+    with Graph(plan(seed=2, drones=2), tmp_path / "bag", speed_factor=1.0, ready_timeout_s=120.0) as graph:
+        graph.start()
+        assert graph.wait_until_ready() < 120.0
+        killed_s = time.monotonic()
+        os.kill(graph.processes[victim].pid, signal.SIGKILL)
+        record = graph.wait()
+        noticed_s = time.monotonic() - killed_s
+    assert (record.result["valid"], record.result["invalid_reason"]) == (False, "lockstep_timeout")
+    assert record.run["silent"] == [victim]
+    assert record.run["graph"]["exit_codes"][victim] == -signal.SIGKILL
+    assert noticed_s < NOTICED_S
+    assert (record.run["bag"] is None) == (victim == "recorder")
+    if victim != "recorder":
+        assert check_bag(tmp_path / "bag").ok
+    assert shared_memory() == memory
+
+
+def test_a_node_that_never_answers_is_named(plan, tmp_path):
+    """It still runs, it only says nothing."""
+    with Graph(plan(seed=2, drones=2), tmp_path / "bag", speed_factor=1.0, ready_timeout_s=120.0) as graph:
+        graph.start()
+        assert graph.wait_until_ready() < 120.0
+        os.kill(graph.processes["csi"].pid, signal.SIGSTOP)
+        record = graph.wait()
+    assert record.result["invalid_reason"] == "lockstep_timeout"
+    assert record.run["silent"] == ["csi"]
+    assert any("csi has not answered" in what for what in record.run["diagnostics"]["sim"])
+
+
+def test_nodes_that_miss_a_partner_do_not_start(plan, tmp_path):
+    with Graph(plan(seed=2, drones=2), tmp_path / "bag", ready_timeout_s=3.0) as graph:
+        graph.start()
+        os.kill(graph.processes["swarm"].pid, signal.SIGKILL)
+        record = graph.wait()
+    assert record.result["invalid_reason"] == "not_ready"
+    assert "swarm" in record.run["silent"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_every_process_twice_leaves_a_good_bag(number, plan, tmp_path):
+    """As a terminal sends it, and as launch sends it again."""
+    with Graph(plan(seed=3, drones=2), tmp_path / "bag", speed_factor=2.0, **PATIENT) as graph:
+        graph.start()
+        assert graph.wait_until_ready() < 120.0
+        for _ in range(2):
+            for process in graph.processes.values():
+                os.kill(process.pid, number)
+        record = graph.wait()
+    assert record.result["invalid_reason"] == "interrupted"
+    assert {code for name, code in record.run["graph"]["exit_codes"].items() if name != "manager"} == {0}
+    assert check_bag(tmp_path / "bag").ok
