@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sar_eval.bagcheck import check_bag
-from sar_eval.graph import Graph
+from sar_eval.graph import Graph, domain_memory
 from sar_eval.nodetable import NODES
 from tests.graph.conftest import PATIENT
 
@@ -18,20 +18,35 @@ READY_S = 15.0
 NOTICED_S = 5.0
 
 
-def shared_memory() -> set[str]:
-    """What lies in shared memory under the names that DDS gives."""
-    return {name for name in os.listdir("/dev/shm") if "fast" in name}
-
-
 def children() -> set[int]:
     """Processes that this one has started and that still run."""
     return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
 
 
+def left_in_memory(graph: Graph) -> set[str]:
+    """What the graph's processes used of shared memory and is still there, with the locks beside it."""
+    assert graph.memory, "DDS uses shared memory between processes of one host"
+    there = os.listdir("/dev/shm")
+    return {name for name in there if any(used in name for used in graph.memory)} | domain_memory(graph.domain)
+
+
+def fly_for_seconds(graph: Graph, bag: Path) -> None:
+    """Start it and let it fly until two seconds lie in the bag."""
+    graph.start()
+    assert graph.wait_until_ready() < PATIENT["ready_timeout_s"]
+    partial = bag.with_name(f"{bag.name}.partial") / f"{bag.name}_0.mcap"
+    first = partial.stat().st_size
+    written = {first}
+    while len(written) < 3:
+        assert graph.alive
+        written.add(partial.stat().st_size)
+        time.sleep(0.005)
+
+
 def test_up_and_down_twenty_times(plan, tmp_path):
     """Ready every time, gone every time; the second half composed in one process."""
     episode = plan(seed=1, drones=2)
-    memory, before = shared_memory(), children()
+    before = children()
     ready = []
     for number in range(20):
         with Graph(episode, tmp_path / f"bag{number}", composed=number >= 10, **PATIENT) as graph:
@@ -40,21 +55,19 @@ def test_up_and_down_twenty_times(plan, tmp_path):
             graph.interrupt()
             record = graph.wait()
         assert record.result["invalid_reason"] == "interrupted"
+        assert not left_in_memory(graph)
         codes = record.run["graph"]["exit_codes"]
         assert {code for name, code in codes.items() if name not in ("manager", "composed")} <= {0}
         assert codes.get("manager", codes.get("composed")) == 3
         assert check_bag(tmp_path / f"bag{number}").ok
     assert max(ready) < READY_S, ready
     assert children() == before
-    assert shared_memory() == memory
 
 
 @pytest.mark.parametrize("victim", NODES)
-def test_a_killed_node_makes_the_episode_invalid(victim, plan, tmp_path):
-    memory = shared_memory()
+def test_a_killed_node_makes_the_episode_invalid(victim, plan, read_bag, tmp_path):
     with Graph(plan(seed=2, drones=2), tmp_path / "bag", speed_factor=1.0, ready_timeout_s=120.0) as graph:
-        graph.start()
-        assert graph.wait_until_ready() < 120.0
+        fly_for_seconds(graph, tmp_path / "bag")
         killed_s = time.monotonic()
         os.kill(graph.processes[victim].pid, signal.SIGKILL)
         record = graph.wait()
@@ -66,14 +79,15 @@ def test_a_killed_node_makes_the_episode_invalid(victim, plan, tmp_path):
     assert (record.run["bag"] is None) == (victim == "recorder")
     if victim != "recorder":
         assert check_bag(tmp_path / "bag").ok
-    assert shared_memory() == memory
+        last = read_bag(tmp_path / "bag").topic("/episode/status")[-1].decoded
+        assert (last.phase, last.valid, last.invalid_reason) == (4, False, "lockstep_timeout")
+    assert not left_in_memory(graph)
 
 
 def test_a_node_that_never_answers_is_named(plan, tmp_path):
     """It still runs, it only says nothing."""
     with Graph(plan(seed=2, drones=2), tmp_path / "bag", speed_factor=1.0, ready_timeout_s=120.0) as graph:
-        graph.start()
-        assert graph.wait_until_ready() < 120.0
+        fly_for_seconds(graph, tmp_path / "bag")
         os.kill(graph.processes["csi"].pid, signal.SIGSTOP)
         record = graph.wait()
     assert record.result["invalid_reason"] == "lockstep_timeout"
@@ -94,8 +108,7 @@ def test_nodes_that_miss_a_partner_do_not_start(plan, tmp_path):
 def test_a_signal_to_every_process_twice_leaves_a_good_bag(number, plan, tmp_path):
     """As a terminal sends it, and as launch sends it again."""
     with Graph(plan(seed=3, drones=2), tmp_path / "bag", speed_factor=2.0, **PATIENT) as graph:
-        graph.start()
-        assert graph.wait_until_ready() < 120.0
+        fly_for_seconds(graph, tmp_path / "bag")
         for _ in range(2):
             for process in graph.processes.values():
                 os.kill(process.pid, number)

@@ -13,8 +13,8 @@ from sar_eval.logbook import Logbook
 from sar_eval.orders import direct
 from sar_eval.outcome import COVERAGE_TIME_S, result_of
 from sar_eval.recorder import Recording
-from sar_eval.score import STATUS_DONE, STATUS_TICKS, Score
-from sar_eval.scribe import REPORT_TICKS
+from sar_eval.score import STATUS_TICKS, Score
+from sar_eval.scribe import REPORT_TICKS, STATUS_DONE
 from sar_eval.sensing import Claim, Heard, Sensing, make_receiver
 from sar_eval.simulator import Simulator
 from sar_eval.swarm import Swarm

@@ -34,11 +34,10 @@ DOMAINS = range(1, 102)
 """Domains whose ports lie below Linux's ephemeral range."""
 FIRST_PORT, PORTS_PER_DOMAIN, UNICAST_OFFSET = 7400, 250, 10
 """DDS numbers its UDP ports by domain (OMG DDSI-RTPS 2.2, section 9.6.1.1)."""
+MEMORY = Path("/dev/shm")
 LEAVE_S = 5.0
 POLL_S = 0.01
 COMPOSED = "composed"
-TRANSPORT = "UDPv4"
-"""Over loopback sockets nothing is left in shared memory, whatever ends a process."""
 
 
 def require_ros() -> None:
@@ -81,6 +80,7 @@ class Graph:
         self.domain = 0
         self._given = {"bag": bag, "record_csi": csi, **others}
         self._held = contextlib.ExitStack()
+        self.memory: set[str] = set()
 
     def __enter__(self) -> Graph:
         self.domain = self._held.enter_context(own_domain())
@@ -90,6 +90,7 @@ class Graph:
 
     def __exit__(self, *_: object) -> None:
         leave(self.processes)
+        sweep_memory(self.memory, self.domain)
         self._held.close()
 
     @property
@@ -118,6 +119,7 @@ class Graph:
         """Whether the record is still to come; notes in passing when the first tick began."""
         if not math.isfinite(self._ready_s) and self.file.with_suffix(STARTED).exists():
             self._ready_s = time.monotonic() - self._began_s
+            self.memory = {name for process in self.processes.values() for name in mapped_memory(process.pid)}
         return not self.file.exists() and self.alive
 
     def interrupt(self) -> None:
@@ -151,7 +153,6 @@ def graph_environment(domain: int, folder: Path) -> dict[str, str]:
         "ROS_DOMAIN_ID": str(domain),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         "ROS_LOG_DIR": str(folder),
-        "FASTDDS_BUILTIN_TRANSPORTS": os.environ.get("FASTDDS_BUILTIN_TRANSPORTS", TRANSPORT),
     }
 
 
@@ -201,6 +202,38 @@ def _run(nodes: Sequence[str], parameters: Mapping[str, Mapping[str, Any]], envi
     from sar_eval.nodes.main import run_nodes
 
     sys.exit(run_nodes(nodes, parameters))
+
+
+def mapped_memory(pid: int | str | None) -> set[str]:
+    """Names in shared memory that a process uses and DDS gave."""
+    with contextlib.suppress(OSError):
+        lines = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+        paths = [Path(line.split(maxsplit=5)[-1]) for line in lines if f" {MEMORY}/" in line]
+        return {path.name for path in paths if "fastrtps" in path.name or "fastdds" in path.name}
+    return set()
+
+
+def domain_memory(domain: int) -> set[str]:
+    """Names in shared memory of the ports that DDS gives to a domain, and of the locks beside them."""
+    first = FIRST_PORT + PORTS_PER_DOMAIN * domain
+    ports = {f"fastrtps_port{port}" for port in range(first, first + PORTS_PER_DOMAIN)}
+    return {path.name for path in MEMORY.glob("*fastrtps_port*") if _bare(path.name) in ports}
+
+
+def _bare(name: str) -> str:
+    """A name in shared memory without what marks the locks that belong to it."""
+    return name.removeprefix("sem.").removesuffix("_mutex").removesuffix("_el")
+
+
+def sweep_memory(names: set[str], domain: int) -> None:
+    """Remove what processes of ours left in shared memory, their domain's ports included; what is in use stays."""
+    left = {path.name for path in MEMORY.glob("*fast*") if _bare(path.name) in names} | domain_memory(domain)
+    if not left:
+        return
+    used = {_bare(name) for entry in Path("/proc").glob("[0-9]*") for name in mapped_memory(entry.name)}
+    for name in left:
+        if _bare(name) not in used:
+            (MEMORY / name).unlink(missing_ok=True)
 
 
 def leave(processes: Mapping[str, BaseProcess]) -> dict[str, int | None]:

@@ -174,6 +174,11 @@ class BagWriter:
         self._clear()
         self._folder.release()
 
+    def discard(self) -> None:
+        """Stop here and leave nothing: for a bag that got no message."""
+        self._clear()
+        self._folder.discard()
+
     def __enter__(self) -> BagWriter:
         return self
 

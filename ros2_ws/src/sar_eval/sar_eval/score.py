@@ -32,7 +32,6 @@ STATUS_TICKS = 10
 """Drones tell of their health every so many ticks."""
 GROUNDED = (Phase.IDLE, Phase.TAKEOFF, Phase.LAND, Phase.LANDED)
 
-STATUS_DONE = 4
 _STATUS_PHASE = {Order.WAIT: 1, Order.TAKE_OFF: 1, Order.SEARCH: 2, Order.RETURN: 3}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ Letter = tuple[str, bytes]
 """A topic and one message of it."""
 
 FRAME = "map"
+STATUS_DONE = 4
 REPORT_TICKS = 20
 """Once a second the episode's status is told and all that was logged goes to the disk."""
 NS = 1_000_000_000
@@ -265,6 +266,14 @@ class Scribe:
     def status(self, stamp_ns: int, status: Status) -> Letter:
         """Once a second: how far the episode is."""
         return self._letter("/episode/status", stamp_ns, "sar_msgs/msg/EpisodeStatus", dict(vars(status)))
+
+    def last_status(self, stamp_ns: int, before: bytes | None, reason: str) -> Letter:
+        """The status that ends a spoilt episode, with the figures of the one before."""
+        known: dict[str, Any] = dict.fromkeys((field.name for field in fields(Status)), 0)
+        if before is not None:
+            told = self._store.deserialize_cdr(before, "sar_msgs/msg/EpisodeStatus")
+            known = {name: getattr(told, name) for name in known}
+        return self.status(stamp_ns, replace(Status(**known), phase=STATUS_DONE, valid=False, invalid_reason=reason))
 
     def coverage(self, stamp_ns: int, scanned: NDArray[np.bool_], cell_m: float) -> Letter:
         """Once a second: the scanned cells, bool [ny, nx] from the south-west corner, as an occupancy grid."""

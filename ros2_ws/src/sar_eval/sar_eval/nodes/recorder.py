@@ -16,9 +16,10 @@ from sar_eval.lockstep import Gathering, TickBook
 from sar_eval.logbook import make_writer
 from sar_eval.nodes.shell import Shell
 from sar_eval.recorder import BagWriter
-from sar_eval.scribe import REPORT_TICKS
+from sar_eval.scribe import REPORT_TICKS, Scribe
 from sar_sim.fleet import stamp_ns
 
+STATUS_TOPIC = "/episode/status"
 LAST_TICK_S = 2.0
 """Wall time for the last tick's messages to come in."""
 
@@ -30,7 +31,9 @@ class RecorderNode(Shell):
         super().__init__("recorder", given, context)
         self.book = TickBook()
         self.gathering = Gathering(["tick"])
+        self.scribe = Scribe(self.episode)
         self.closing = 0
+        self.last_status: bytes | None = None
         self.ended: EpisodeEnd | None = None
         self.give_up_s = 0.0
         bag = self.values["bag"]
@@ -57,10 +60,12 @@ class RecorderNode(Shell):
         while (closed := self.book.close()) is not None:
             stamp, messages = closed
             if self.writer is not None:
+                if self.closing % REPORT_TICKS == 1:
+                    self.writer.flush()
                 for topic, payload in messages:
                     self.writer.write(topic, stamp, payload)
-                if self.closing % REPORT_TICKS == 0:
-                    self.writer.flush()
+                    if topic == STATUS_TOPIC:
+                        self.last_status = payload
             self.answer(self.closing)
             self.closing += 1
             if self.ended is not None and self.closing > self.ended.tick:
@@ -80,6 +85,7 @@ class RecorderNode(Shell):
             return
         self.ended = message
         if message.silent:
+            self.spoil(message.reason)
             self.conclude()
             return
         self.give_up_s = time.monotonic() + LAST_TICK_S
@@ -90,15 +96,25 @@ class RecorderNode(Shell):
         super().housekeeping()
         if self.ended is not None and not self.finished and time.monotonic() > self.give_up_s:
             self.complain("incomplete", f"tick {self.closing} never became whole; the bag ends before it")
+            self.spoil("recording_incomplete")
             self.conclude()
 
+    def spoil(self, reason: str) -> None:
+        """Say in the bag itself that its episode is INVALID; the tick written last is not on the disk yet."""
+        if self.writer is not None and self.closing > 0:
+            stamp = stamp_ns(self.closing - 1)
+            topic, payload = self.scribe.last_status(stamp, self.last_status, reason)
+            self.writer.write(topic, stamp, payload)
+
     def conclude(self) -> None:
-        """Finish the bag and say what it holds."""
+        """Finish the bag and say what it holds; one that got nothing is not left behind."""
         if self.finished:
             return
         outcome: dict[str, Any] = {"bag": None, "bag_bytes": None, "bag_messages": None}
         writer, self.writer = self.writer, None
-        if writer is not None:
+        if writer is not None and self.closing == 0:
+            writer.discard()
+        elif writer is not None:
             try:
                 done = writer.close()
                 outcome = {"bag": str(done.path), "bag_bytes": done.size_bytes, "bag_messages": done.messages}

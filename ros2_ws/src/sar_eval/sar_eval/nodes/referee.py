@@ -13,8 +13,8 @@ from sar_eval.nodes.codec import read_orders, read_reports, read_standing, read_
 from sar_eval.nodes.markers import markers_of
 from sar_eval.nodes.shell import Shell
 from sar_eval.outcome import result_of
-from sar_eval.score import STATUS_DONE, STATUS_TICKS, Score
-from sar_eval.scribe import REPORT_TICKS, Scribe
+from sar_eval.score import STATUS_TICKS, Score
+from sar_eval.scribe import REPORT_TICKS, STATUS_DONE, Scribe
 from sar_eval.sensing import Tally
 from sar_sim.fleet import stamp_ns
 
