@@ -199,22 +199,20 @@ class Scribe:
             )
 
     def setpoints(self, stamps: NDArray[np.int64], ticks: Sequence[Sequence[Command]]) -> Iterator[Batch]:
-        """What every drone was commanded in K ticks."""
+        """What every drone was commanded in K ticks; written for all drones at once, since their layout is one."""
+        commands = [command for tick in ticks for command in tick]
+        rows = self._setpoint.encode(
+            {
+                "header.stamp": np.repeat(stamps, self._n),
+                "position": np.array([c.position for c in commands]),
+                "velocity": np.array([c.velocity for c in commands]),
+                "acceleration": np.array([c.acceleration for c in commands]),
+                "yaw": np.array([c.yaw for c in commands]),
+                "yaw_rate": np.full(len(commands), np.nan),
+            }
+        ).reshape(len(stamps), self._n, -1)
         for i in range(self._n):
-            commands = [tick[i] for tick in ticks]
-            yield (
-                f"/uav_{i + 1}/setpoint",
-                self._setpoint.encode(
-                    {
-                        "header.stamp": stamps,
-                        "position": np.array([c.position for c in commands]),
-                        "velocity": np.array([c.velocity for c in commands]),
-                        "acceleration": np.array([c.acceleration for c in commands]),
-                        "yaw": np.array([c.yaw for c in commands]),
-                        "yaw_rate": np.full(len(stamps), np.nan),
-                    }
-                ),
-            )
+            yield f"/uav_{i + 1}/setpoint", rows[:, i]
 
     def health(self, rows: Sequence[Health]) -> Iterator[Batch]:
         """Every drone's status at K moments."""
