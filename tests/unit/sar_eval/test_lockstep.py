@@ -1,4 +1,4 @@
-"""Ticks in lockstep: parts come in any order and are given out whole; a bag gets what was announced and nothing else."""
+"""Ticks in lockstep: parts come in any order and are given out whole; a bag gets what was announced, nothing else."""
 
 from __future__ import annotations
 

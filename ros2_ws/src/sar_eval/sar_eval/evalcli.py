@@ -97,7 +97,7 @@ def _stage1(seeds: tuple[int, ...], target: Path, workers: int) -> None:
 def _report(campaign: Path, place: Path, stage1: Path, reference: Path | None) -> Any:
     from sar_analysis.report import write_report
 
-    made = write_report(campaign, place, reference=reference)
+    made = write_report(campaign, place, reference=reference, stage1=stage1)
     for text in made.left_out:
         note(f"left out: {text}")
     return made

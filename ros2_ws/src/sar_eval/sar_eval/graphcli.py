@@ -36,7 +36,7 @@ def graph(
     Example: sar-eval graph --world village --seed 3 --out runs/graph
     """
     from sar_eval.config import load_scenario, prepare
-    from sar_eval.evaluation import ready_folder
+    from sar_eval.folders import ready_folder
     from sar_eval.graph import fly_graph, require_ros
     from sar_eval.kernels import compile_kernels
     from sar_eval.recordtable import print_record
