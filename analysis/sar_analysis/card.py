@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -76,13 +77,14 @@ def campaign(folder: Path) -> dict[str, Any] | None:
     try:
         plain = json.loads(file.read_text(encoding="utf-8"))
         flown, machine = plain["configuration"], plain["host"]
-        options = [("--seeds", ",".join(map(str, flown["seeds"]))), ("--episodes", _span(flown["episodes"]))]
+        options = [("--seeds", ",".join(map(str, flown["seeds"]))), ("--episodes", _span(plain["episodes"]))]
         options += [("--world", world) for world in flown["worlds"]]
         options += [("--pattern", pattern) for pattern in flown["patterns"]]
         options += [("--victims", flown["victims"]), ("--episode-set", flown["episode_set"])]
         return {
             "identity": str(plain["identity"]),
             "command": shlex.join(["sar-eval", "stage2", *(str(part) for option in options for part in option)]),
+            "scenario": str(flown["scenario"]["name"]),
             "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['platform']}",
             "python": str(machine["python"]),
         }
@@ -90,12 +92,14 @@ def campaign(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _span(episodes: Any) -> str:
-    """Episodes as the command takes them: a number of them, or their indices."""
-    if isinstance(episodes, int):
-        return f"0-{episodes - 1}"
-    whole = list(episodes) == list(range(episodes[0], episodes[-1] + 1))
-    return f"{episodes[0]}-{episodes[-1]}" if whole and len(episodes) > 1 else ",".join(map(str, episodes))
+def _span(missions: Sequence[str]) -> str:
+    """The episodes of these missions as the command takes them; a mission's id ends with its episode."""
+    found = [re.search(r"-e(\d+)(-absent)?$", name) for name in missions]
+    if not all(found):
+        raise ValueError("an id names no episode")
+    episodes = sorted({int(match[1]) for match in found if match})
+    whole = len(episodes) > 1 and episodes == list(range(episodes[0], episodes[-1] + 1))
+    return f"{episodes[0]}-{episodes[-1]}" if whole else ",".join(map(str, episodes))
 
 
 def _placeless(argument: str) -> str:

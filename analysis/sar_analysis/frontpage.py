@@ -84,7 +84,7 @@ def _leaders_caption(family: Result) -> str:
         f"{family['label']}, noise levels pooled, {basis}. Means over missions unless it says IQM; a miss counts as "
         f"{family['horizon_s']:.1f} s in times, as 10 m in errors. Paired by seed and episode; {family['method']}, "
         f"95 %; no interval where nothing varied. Holm over all {family['comparisons']} pairs of patterns and goals; "
-        f"told apart: p below 0.05. {said}"
+        f"told apart: p below 0.05. For rare events this t is rough; their exact rates stand above. {said}"
     ).strip()
 
 

@@ -79,7 +79,8 @@ def _again(result: Mapping[str, Any], run: Mapping[str, Any]) -> str:
     hashes = f", sha256 {setting(versions['episode_set_sha256'])}" if versions["episode_set_sha256"] else ""
     lines = []
     if flown is not None:
-        lines.append(f"- Flown: `{flown['command']}`; identity {setting(flown['identity'])}; {flown['machine']}.")
+        who = f"scenario {flown['scenario']}, identity {setting(flown['identity'])}"
+        lines.append(f"- Flown: `{flown['command']}`; {who}; {flown['machine']}, Python {flown['python']}.")
     lines += [
         f"- Analysed: `{run['command']}`; {run['platform']}, {run['cpus']} CPUs, Python {run['python']}, "
         f"numpy {run['numpy']}, scipy {run['scipy']}.",

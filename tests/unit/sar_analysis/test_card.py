@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +20,21 @@ MANIFEST: dict[str, Any] = {
         "victims": "both",
         "seeds": [1, 3, 6],
         "episode_set": "v1",
-        "episodes": 50,
+        "scenario": {"name": "default"},
     },
     "host": {"processor": "a CPU", "cores": 2, "platform": "Linux", "python": "3.11.7", "hostname": "private"},
 }
 
 
-def write(folder: Path, **changed: Any) -> Path:
-    plain = MANIFEST | {"configuration": MANIFEST["configuration"] | changed}
-    (folder / "manifest.json").write_text(json.dumps(plain))
+def write(folder: Path, episodes: list[str]) -> Path:
+    (folder / "manifest.json").write_text(json.dumps(MANIFEST | {"episodes": episodes}))
     return folder
 
 
-@pytest.mark.parametrize(
-    ("episodes", "told"), [(50, "0-49"), ([0, 1, 2], "0-2"), ([3, 5], "3,5"), ([7], "7"), (1, "0-0")]
-)
-def test_a_campaigns_command_is_told_by_its_manifest(tmp_path: Path, episodes: Any, told: str) -> None:
-    found = campaign(write(tmp_path, episodes=episodes))
+@pytest.mark.parametrize(("episodes", "told"), [((0, 1, 2), "0-2"), ((3, 5), "3,5"), ((7,), "7"), (range(50), "0-49")])
+def test_a_campaigns_command_is_told_by_its_manifest(tmp_path: Path, episodes: Iterable[int], told: str) -> None:
+    names = [f"village-v1-spiral-4x-embedded-s00{s}-e{k:03d}" for k in episodes for s in (1, 3, 6)]
+    found = campaign(write(tmp_path, [*names, *(f"{name}-absent" for name in names)]))
     assert found is not None
     assert found["command"] == (
         f"sar-eval stage2 --seeds 1,3,6 --episodes {told} --world village --pattern spiral --pattern pheromone "
@@ -51,6 +50,7 @@ def test_without_a_manifest_nothing_is_made_up(tmp_path: Path) -> None:
     assert campaign(tmp_path) is None
     (tmp_path / "manifest.json").write_text("{")
     assert campaign(tmp_path) is None
+    assert campaign(write(tmp_path, ["a mission of another naming"])) is None
 
 
 def test_the_command_names_no_folder_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
