@@ -5,10 +5,20 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SET_UP_FROM := pyproject.toml setup.py constraints.txt
 LOCK_VENV := .venv-lock
+MESSAGES := $(wildcard ros2_ws/src/sar_msgs/msg/*.msg) ros2_ws/src/sar_msgs/CMakeLists.txt ros2_ws/src/sar_msgs/package.xml
+# The ROS 2 wheels exist for one platform; beside a sourced ROS 2 installation they would mix with it.
+ifneq ($(shell uname -sm),Linux x86_64)
+NO_ROS := the ROS 2 wheels exist for Linux on x86-64 only; install ROS 2 Jazzy and build ros2_ws with colcon
+else ifneq ($(AMENT_PREFIX_PATH),)
+NO_ROS := a ROS 2 installation is sourced; build ros2_ws with colcon and source its install/setup.sh
+else
+ROS_SET_UP := $(VENV)/.messages
+endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help eval test lint types bench sbom lock clean
+.NOTPARALLEL:
+.PHONY: help eval ros ros-note test lint types bench sbom lock clean
 
 help: ## show this
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -16,7 +26,12 @@ help: ## show this
 eval: $(VENV)/.eval ## Stage 1, median seeds, Stage 2 in the embedded simulator, report; FULL=1 as in results/
 	$(BIN)/sar-eval eval $(if $(FULL),--full --out runs/full)
 
-test: lint types $(VENV)/.dev ## style, types and every test
+ros: $(ROS_SET_UP) ros-note ## ROS 2 in .venv, our messages built for it; nothing to do where ROS 2 is installed
+
+ros-note:
+	@$(if $(NO_ROS),echo "make ros: $(NO_ROS)",:)
+
+test: lint types $(VENV)/.dev ros ## style, types and every test
 	$(BIN)/pytest
 
 lint: $(VENV)/.dev ## style only
@@ -36,8 +51,8 @@ sbom: $(VENV)/.dev ## write sbom.cdx.json: what a default install brings in
 lock: ## take the newest versions pyproject.toml allows into constraints.txt
 	rm -rf $(LOCK_VENV)
 	$(PYTHON) -m venv $(LOCK_VENV)
-	$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -e '.[report,cluster,bench,dev,oracle]'
-	{ sed -n '/^#/p' constraints.txt; $(LOCK_VENV)/bin/python -m pip --disable-pip-version-check freeze --all --exclude-editable --exclude pip; } > constraints.new
+	$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -e '.[report,cluster,bench,dev,oracle,ros]'
+	{ sed -n '/^#/p' constraints.txt; $(LOCK_VENV)/bin/python scripts/lock.py; } > constraints.new
 	mv constraints.new constraints.txt
 	rm -rf $(LOCK_VENV)
 
@@ -58,4 +73,12 @@ $(VENV)/.eval: $(VENV)/.made $(SET_UP_FROM)
 
 $(VENV)/.dev: $(VENV)/.eval
 	$(PIP) install -c constraints.txt --no-build-isolation -e '.[report,cluster,bench,dev,oracle]'
+	@touch $@
+
+$(VENV)/.ros: $(VENV)/.eval
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[report,ros]'
+	@touch $@
+
+$(VENV)/.messages: $(VENV)/.ros $(MESSAGES)
+	$(BIN)/sar-eval msgs build
 	@touch $@

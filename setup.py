@@ -13,7 +13,7 @@ SHARED = {
     "worlds": ROOT / "worlds",
     "px4_params": ROOT / "px4_params",
     "configs": ROOT / "configs",
-    "msg": ROOT / "ros2_ws" / "src" / "sar_msgs" / "msg",
+    "sar_msgs": ROOT / "ros2_ws" / "src" / "sar_msgs",
 }
 
 

@@ -22,7 +22,7 @@ COMMITTED = {
     "worlds": ROOT / "worlds",
     "px4_params": ROOT / "px4_params",
     "configs": ROOT / "configs",
-    "msg": SOURCES / "sar_msgs" / "msg",
+    "sar_msgs": SOURCES / "sar_msgs",
 }
 PACKAGES = ("sar_core", "sar_sim", "sar_swarm", "sar_eval")
 

@@ -21,6 +21,7 @@ from sar_eval.episodescli import episodes_app
 from sar_eval.evalcli import evaluate
 from sar_eval.filecli import bag_app, world_app
 from sar_eval.graphcli import graph
+from sar_eval.msgscli import msgs_app
 from sar_eval.recordtable import print_record
 from sar_eval.referencecli import reference
 from sar_eval.stage1cli import fit_observations, median_seeds, stage1
@@ -43,6 +44,7 @@ app.add_typer(world_app, name="world")
 app.add_typer(bag_app, name="bag")
 app.add_typer(prereg_app, name="prereg")
 app.add_typer(episodes_app, name="episodes")
+app.add_typer(msgs_app, name="msgs")
 VERBS: tuple[Callable[..., None], ...] = (
     *(calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference, graph),
     *(stage1, median_seeds, fit_observations, stage2, merge, analyze, report),

@@ -19,6 +19,8 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from sar_eval.interfaces import HOW_TO_GET_MESSAGES, HOW_TO_GET_ROS
+
 SCHEMA_VERSION = 1
 COMMAND_TIMEOUT_S = 10.0
 MIN_FREE_GB = 1.0
@@ -126,10 +128,11 @@ def _default_install() -> list[Probe]:
 
 def _ros() -> list[Probe]:
     ros = "install ROS 2 Jazzy and source its setup file"
-    wheels = f"{ros}, or pip install ros-jazzy-rclpy ros-jazzy-rmw-fastrtps-cpp"
     ros2 = shutil.which("ros2")
     return [
-        _module("rclpy", "flying an episode as ROS 2 nodes", wheels, distributions=("rclpy", "ros-jazzy-rclpy")),
+        _module(
+            "rclpy", "flying an episode as ROS 2 nodes", HOW_TO_GET_ROS, distributions=("rclpy", "ros-jazzy-rclpy")
+        ),
         _module("launch", "ROS 2 launch files", ros),
         _module("launch_ros", "ROS 2 launch files", ros),
         Probe(
@@ -138,7 +141,7 @@ def _ros() -> list[Probe]:
         _module(
             "sar_msgs.msg",
             "our messages as ROS 2 types",
-            "colcon build in ros2_ws, then source install/setup.bash",
+            HOW_TO_GET_MESSAGES,
             name="sar_msgs",
         ),
     ]

@@ -59,7 +59,7 @@ def load_typestore(folder: Path) -> Typestore:
 @functools.cache
 def typestore() -> Typestore:
     """The type store with this installation's own message definitions, read once per process."""
-    return load_typestore(share_dir("msg"))
+    return load_typestore(share_dir("sar_msgs") / "msg")
 
 
 def serialise(store: Typestore, message: Any) -> bytes:

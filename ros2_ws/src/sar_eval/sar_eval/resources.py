@@ -19,7 +19,7 @@ CHECKOUT_PLACES = {
     "worlds": "worlds",
     "px4_params": "px4_params",
     "configs": "configs",
-    "msg": "ros2_ws/src/sar_msgs/msg",
+    "sar_msgs": "ros2_ws/src/sar_msgs",
 }
 _AMENT_MARKER = Path("share", "ament_index", "resource_index", "packages", PACKAGE)
 
