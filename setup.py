@@ -13,6 +13,7 @@ SHARED = {
     "worlds": ROOT / "worlds",
     "px4_params": ROOT / "px4_params",
     "configs": ROOT / "configs",
+    "launch": ROOT / "launch",
     "sar_msgs": ROOT / "ros2_ws" / "src" / "sar_msgs",
 }
 

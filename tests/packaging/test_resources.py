@@ -22,9 +22,10 @@ COMMITTED = {
     "worlds": ROOT / "worlds",
     "px4_params": ROOT / "px4_params",
     "configs": ROOT / "configs",
+    "launch": ROOT / "launch",
     "sar_msgs": SOURCES / "sar_msgs",
 }
-PACKAGES = ("sar_core", "sar_sim", "sar_swarm", "sar_eval")
+PACKAGES = ("sar_core", "sar_sim", "sar_swarm", "sar_analysis", "sar_eval")
 
 # Run by another interpreter, outside the checkout: where each folder was found and what its files hold.
 REPORT = """
@@ -65,7 +66,7 @@ def assert_all_found(done: subprocess.CompletedProcess[str], inside: Path) -> No
 
 
 def colcon_build(base: Path, *options: str) -> Path:
-    """The four pure Python packages, built and installed by colcon. sar_msgs needs ROS 2 itself."""
+    """The pure Python packages, built and installed by colcon. sar_msgs needs ROS 2 itself."""
     colcon = Path(sys.executable).with_name("colcon")
     assert colcon.exists(), "colcon is part of the dev extra: pip install -e '.[dev]'"
     places = [
@@ -114,7 +115,7 @@ def test_checkout() -> None:
 def fresh_source(target: Path) -> Path:
     """A copy without earlier builds: setuptools would take files from their old lists and hide a missing one."""
     stale = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "install", "log")
-    for name in ("ros2_ws", "analysis", "worlds", "px4_params", "configs"):
+    for name in ("ros2_ws", "analysis", "worlds", "px4_params", "configs", "launch"):
         shutil.copytree(ROOT / name, target / name, symlinks=True, ignore=stale)
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, target)
@@ -183,7 +184,7 @@ def test_code_without_data_uses_the_ament_prefix_and_else_says_where_it_looked(
 
 
 def test_unknown_folder_names_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"'maps'.*worlds, px4_params, configs, msg"):
+    with pytest.raises(InputError, match=r"'maps'.*worlds, px4_params, configs, launch, sar_msgs"):
         resources.share_dir("maps")
 
 

@@ -62,16 +62,13 @@ def _compile(episode: Any) -> float:
 
 
 def _backend(name: str) -> str:
-    """The tier to fly on."""
-    from sar_eval.doctor import best_tier, diagnose
+    """The tier to fly on; what auto chose is said."""
+    from sar_eval.backends import choose_tier
 
-    if name == "auto":
-        _, why = best_tier(diagnose())
-        note(f"backend auto: embedded, the only tier this version flies ({why})")
-        return "embedded"
-    if name != "embedded":
-        raise InputError(f"backend {name!r} is not known; allowed: embedded, auto")
-    return name
+    tier, why = choose_tier(name)
+    if why:
+        note(why)
+    return tier
 
 
 @app.command()

@@ -232,7 +232,8 @@ def _module(
     required: bool = False,
 ) -> Probe:
     try:
-        found = importlib.util.find_spec(module) is not None
+        spec = importlib.util.find_spec(module)
+        found = spec is not None and spec.origin is not None
     except (ImportError, ValueError):
         found = False
     version = _distribution_version(distributions or (module.partition(".")[0],)) if found else ""
