@@ -32,7 +32,9 @@ ros-note:
 	@$(if $(NO_ROS),echo "make ros: $(NO_ROS)",:)
 
 test: lint types $(VENV)/.dev ros ## style, types and every test
-	$(BIN)/pytest
+	$(BIN)/sar-eval run --duration-s 1 --no-bag >/dev/null
+	$(BIN)/pytest -n logical --dist loadfile -m 'not alone'
+	$(BIN)/pytest -m alone
 
 lint: $(VENV)/.dev ## style only
 	$(BIN)/ruff check .

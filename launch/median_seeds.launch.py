@@ -4,11 +4,10 @@ ros2 launch sar_eval median_seeds.launch.py seeds_file:=stage1.jsonl bag_dir:=ru
 """
 
 from launch import LaunchDescription
-from launch.substitutions import LaunchConfiguration
 
 from sar_eval.launchargs import MEDIAN_SEEDS
-from sar_eval.launchgraph import described, report_on
+from sar_eval.launchgraph import described, report
 
 
 def generate_launch_description() -> LaunchDescription:
-    return described(MEDIAN_SEEDS, ending=lambda records: report_on(LaunchConfiguration("bag_dir")))
+    return described(MEDIAN_SEEDS, ending=report)

@@ -4,11 +4,10 @@ ros2 launch sar_eval noise_sweep.launch.py sigma:=0.0,0.1,0.4 kappa:=32,4,1 bag_
 """
 
 from launch import LaunchDescription
-from launch.substitutions import LaunchConfiguration
 
 from sar_eval.launchargs import NOISE_SWEEP
-from sar_eval.launchgraph import described, report_on
+from sar_eval.launchgraph import described, report
 
 
 def generate_launch_description() -> LaunchDescription:
-    return described(NOISE_SWEEP, ending=lambda records: report_on(LaunchConfiguration("bag_dir")))
+    return described(NOISE_SWEEP, ending=report)

@@ -200,6 +200,7 @@ def test_alarms_agree_where_almost_every_report_counts(tmp_path: Path, monkeypat
     assert measured.detections == record.result["detections"]
 
 
+@pytest.mark.alone
 def test_a_bag_is_analysed_faster_than_rosbags_iterates_it(flown: Flown) -> None:
     speed = reading_speed(flown.bag)
     assert speed.messages == flown.record["run"]["bag_messages"]

@@ -337,6 +337,7 @@ def test_nobody_on_the_air() -> None:
     assert [len(f.csi) for f in frames] == [0, 0, 0] and frames[0].csi.shape == (0, 2, 56, 2)
 
 
+@pytest.mark.alone
 def test_compiled_is_at_least_three_times_as_fast_as_numpy() -> None:
     ours, numpy = max((bench_link_frame(FIELD, CONFIG, 400) for _ in range(3)), key=lambda pair: pair[1] / pair[0])
     assert numpy / ours > 3.0

@@ -27,7 +27,9 @@ class Argument:
 
 
 _WORLD = Argument("world", "", "World by name (see worlds/) or path to an SDF file.")
-_BACKEND = Argument("backend", "auto", "Tier to fly on; auto takes the highest found and says which.", ("auto", "embedded"))
+_BACKEND = Argument(
+    "backend", "auto", "Tier to fly on; auto takes the highest found and says which.", ("auto", "embedded")
+)
 _DRONES = Argument("num_drones", "", "Number of drones, 1 to 64.")
 _PATTERN = Argument("pattern", "", "Search pattern.", ("", *PATTERNS))
 _DURATION = Argument("duration_s", "", "Search time, from all drones at altitude.")
@@ -88,7 +90,9 @@ def flights(values: Mapping[str, str], tier: str = "embedded") -> list[Flight]:
     sigmas, kappas = _levels(values, "sigma"), _levels(values, "kappa")
     found = []
     for sigma, kappa in itertools.product(sigmas, kappas):
-        scenario, source = load_scenario(Path(values["config"]) if values["config"] else None, _given(values, sigma, kappa))
+        scenario, source = load_scenario(
+            Path(values["config"]) if values["config"] else None, _given(values, sigma, kappa)
+        )
         folder = Path(values["bag_dir"])
         if len(sigmas) * len(kappas) > 1:
             folder /= f"sigma_{sigma:g}-kappa_{kappa:g}"
@@ -100,7 +104,7 @@ def flights(values: Mapping[str, str], tier: str = "embedded") -> list[Flight]:
 
 def number(values: Mapping[str, str], name: str) -> float:
     """A launch argument as a number."""
-    return _parsed(values, name, float, "a number")
+    return float(_parsed(values, name, float, "a number"))
 
 
 def truth(values: Mapping[str, str], name: str) -> bool:
@@ -124,7 +128,9 @@ def _seeds(values: Mapping[str, str]) -> tuple[int, ...]:
 def _levels(values: Mapping[str, str], name: str) -> list[float | None]:
     if not values[name]:
         return [None]
-    return [_parsed({name: part}, name, float, "numbers such as 0.1 or 0.0,0.1,0.4") for part in values[name].split(",")]
+    return [
+        _parsed({name: part}, name, float, "numbers such as 0.1 or 0.0,0.1,0.4") for part in values[name].split(",")
+    ]
 
 
 def _given(values: Mapping[str, str], sigma: float | None, kappa: float | None) -> dict[str, Any]:

@@ -36,13 +36,13 @@ from sar_eval.evaluation import ready_folder
 from sar_eval.graph import graph_environment, own_domain, read_record
 from sar_eval.kernels import compile_kernels
 from sar_eval.launchargs import Argument, Flight, flights, number, truth
-from sar_eval.nodetable import NodeRow, node_table, settings_of
+from sar_eval.nodetable import STARTED, NodeRow, node_table, settings_of
 from sar_eval.resources import share_dir
 
 FINISH_S = "20"
 """Seconds a node has for its bag after SIGINT before launch insists."""
 VIEWERS = {"rviz": ("rviz2", "rviz2"), "foxglove": ("foxglove_bridge", "foxglove_bridge")}
-Ending = Callable[[Sequence[Record]], list[Action]]
+Ending = Callable[[Mapping[str, str], Sequence[Record]], list[Action]]
 
 
 def described(arguments: Iterable[Argument], ending: Ending) -> LaunchDescription:
@@ -62,7 +62,7 @@ def described(arguments: Iterable[Argument], ending: Ending) -> LaunchDescriptio
     return LaunchDescription([*declared, OpaqueFunction(function=start)])
 
 
-def refuse_invalid(records: Sequence[Record]) -> list[Action]:
+def refuse_invalid(values: Mapping[str, str], records: Sequence[Record]) -> list[Action]:
     """An INVALID episode makes the launch fail, and says why."""
     for record in records:
         if not record.result["valid"]:
@@ -70,8 +70,9 @@ def refuse_invalid(records: Sequence[Record]) -> list[Action]:
     return []
 
 
-def report_on(folder: LaunchConfiguration) -> list[Action]:
-    """Write the report of the bags in a folder."""
+def report(values: Mapping[str, str], records: Sequence[Record]) -> list[Action]:
+    """Write the report of the bags just flown, and of others in their folder."""
+    folder = values["bag_dir"]
     return [ExecuteProcess(cmd=[sys.executable, "-m", "sar_eval", "report", folder], name="report", output="screen")]
 
 
@@ -96,7 +97,7 @@ class Tour:
 
     def next_flight(self) -> list[Action]:
         if len(self.records) == len(self.planned):
-            return self.ending(self.records)
+            return self.ending(self.values, self.records)
         flight = self.planned[len(self.records)]
         held = contextlib.ExitStack()
         domain = self._domain(held)
@@ -153,6 +154,7 @@ class Tour:
 def _settle(flight: Flight) -> Record:
     """The flight's record, left in its file also where the manager could not."""
     record = read_record(flight.record, flight.episode, flight.bag)
+    flight.record.with_suffix(STARTED).unlink(missing_ok=True)
     if not flight.record.exists():
         flight.record.write_text(json.dumps(record.as_dict()) + "\n", encoding="utf-8")
     return record
@@ -174,7 +176,9 @@ def _require_viewer(name: str) -> None:
         get_package_prefix(package)
     except PackageNotFoundError as error:
         deb = f"ros-jazzy-{package.replace('_', '-')}"
-        raise MissingDependencyError(f"{name}:=true needs {package}, which is not installed: apt-get install {deb}") from error
+        raise MissingDependencyError(
+            f"{name}:=true needs {package}, which is not installed: apt-get install {deb}"
+        ) from error
 
 
 def _viewer(name: str, environment: Mapping[str, str]) -> Node:

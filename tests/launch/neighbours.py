@@ -1,0 +1,31 @@
+"""Two launches on one host do not hear each other."""
+
+from __future__ import annotations
+
+import unittest
+
+import launch_testing
+from launch import LaunchDescription
+from scene import Scene, described
+
+SCENES = (Scene(seed="1"), Scene(seed="2"))
+
+
+def generate_test_description() -> LaunchDescription:
+    return described(*SCENES)
+
+
+class Flying(unittest.TestCase):
+    def test_both_come_to_an_end(self) -> None:
+        for scene in SCENES:
+            scene.wait_for_end()
+
+
+@launch_testing.post_shutdown_test()
+class Flown(unittest.TestCase):
+    def test_each_is_valid_and_met_no_stranger(self) -> None:
+        for scene, seed in zip(SCENES, (1, 2), strict=True):
+            record = scene.record
+            assert record["result"]["valid"] and record["result"]["seed"] == seed
+            assert record["run"]["diagnostics"] == {}
+            scene.assert_good_bag()
