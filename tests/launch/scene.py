@@ -20,7 +20,13 @@ from sar_eval.nodetable import STARTED
 from sar_eval.resources import share_dir
 
 PATIENCE_S = 400.0
-SHORT = {"world": "village", "num_drones": "2", "duration_s": "20", "lockstep_timeout_s": "60", "ready_timeout_s": "300"}
+SHORT = {
+    "world": "village",
+    "num_drones": "2",
+    "duration_s": "20",
+    "lockstep_timeout_s": "60",
+    "ready_timeout_s": "300",
+}
 
 
 class Scene:

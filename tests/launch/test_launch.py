@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.skipif(
         bool(LACKING),
-        reason=f"{', '.join(LACKING)} not installed: needs a ROS 2 Jazzy installation with ros2_ws built by colcon and sourced",
+        reason=f"{', '.join(LACKING)} missing: needs ROS 2 Jazzy installed, and ros2_ws built by colcon and sourced",
     ),
 ]
 TIMEOUT_S = 900.0
