@@ -72,7 +72,7 @@ def filled(page: str) -> str:
     """The page with every table written anew."""
     for name, made in TABLES.items():
         block = re.compile(rf"(<!-- {name}: .*?-->\n).*?(<!-- end of {name} -->)", re.DOTALL)
-        page, count = block.subn(lambda m, made=made: f"{m[1]}{made()}\n{m[2]}", page)
+        page, count = block.subn(rf"\1{made().replace(chr(92), chr(92) * 2)}\n\2", page)
         if count != 1:
             raise SystemExit(
                 f"the page needs one block <!-- {name}: ... --> ... <!-- end of {name} -->, it has {count}"

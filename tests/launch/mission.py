@@ -1,4 +1,4 @@
-"""A mission completes, every node ends with 0, and the bag passes its check."""
+"""A mission completes, its launch ends with 0, and its bag passes the check."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import launch_testing
 from launch import LaunchDescription
-from scene import Scene, described
+from scene import PATIENCE_S, Scene, described
 
 SCENE = Scene(seed="3")
 
@@ -17,15 +17,17 @@ def generate_test_description() -> LaunchDescription:
 
 
 class Flying(unittest.TestCase):
-    def test_it_comes_to_an_end(self) -> None:
-        SCENE.wait_for_end()
+    def test_it_comes_to_an_end(self, proc_info: Any) -> None:
+        proc_info.assertWaitForShutdown(process=SCENE.process, timeout=PATIENCE_S)
 
 
 @launch_testing.post_shutdown_test()
 class Flown(unittest.TestCase):
-    def test_every_node_ends_well(self, proc_info: Any) -> None:
-        assert len(proc_info.processes()) == 6
-        launch_testing.asserts.assertExitCodes(proc_info)
+    def test_launch_and_every_node_end_well(self, proc_info: Any, proc_output: Any) -> None:
+        launch_testing.asserts.assertExitCodes(proc_info, process=SCENE.process)
+        told = SCENE.told(proc_output)
+        assert told.count("process has finished cleanly") == 6, told
+        assert "backend auto: embedded" in told
 
     def test_the_episode_is_valid_and_its_bag_good(self) -> None:
         assert SCENE.record["result"]["valid"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unittest
+from typing import Any
 
 import launch_testing
 from launch import LaunchDescription
-from scene import Scene, described
+from scene import PATIENCE_S, Scene, described
 
 SCENES = (Scene(seed="1"), Scene(seed="2"))
 
@@ -16,9 +17,9 @@ def generate_test_description() -> LaunchDescription:
 
 
 class Flying(unittest.TestCase):
-    def test_both_come_to_an_end(self) -> None:
+    def test_both_come_to_an_end(self, proc_info: Any) -> None:
         for scene in SCENES:
-            scene.wait_for_end()
+            proc_info.assertWaitForShutdown(process=scene.process, timeout=PATIENCE_S)
 
 
 @launch_testing.post_shutdown_test()

@@ -1,4 +1,7 @@
-"""What the launch tests share: an episode to launch, and what to wait for. Read by launch_test, not by pytest."""
+"""What the launch tests share: `ros2 launch` as users call it, under test, and what to wait for.
+
+Read by launch_test, not by pytest.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import launch_testing.actions
+import launch_testing.util
 from launch import LaunchDescription
-from launch.actions import GroupAction, IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.actions import ExecuteProcess
+from launch.substitutions import FindExecutable
 
 from sar_eval.bagcheck import check_bag
 from sar_eval.nodetable import STARTED
-from sar_eval.resources import share_dir
 
 PATIENCE_S = 400.0
 SHORT = {
@@ -30,23 +33,16 @@ SHORT = {
 
 
 class Scene:
-    """An episode about to be launched, with a folder of its own."""
+    """A launch of one episode, with a folder of its own."""
 
     def __init__(self, **arguments: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="sar_eval-launch-", dir=os.environ.get("SCENE_FOLDER")))
-        self.arguments = {**SHORT, **arguments, "bag_dir": str(self.folder)}
-
-    def included(self) -> GroupAction:
-        source = PythonLaunchDescriptionSource(str(share_dir("launch") / "episode.launch.py"))
-        return GroupAction([IncludeLaunchDescription(source, launch_arguments=self.arguments.items())])
+        given = [f"{name}:={value}" for name, value in {**SHORT, **arguments, "bag_dir": str(self.folder)}.items()]
+        command = [FindExecutable(name="ros2"), "launch", "sar_eval", "episode.launch.py", *given]
+        self.process = ExecuteProcess(cmd=command, sigterm_timeout="60", output="screen")
 
     def wait_for_start(self) -> None:
         wait_for("the first tick", lambda: any(self.folder.glob(f"*{STARTED}")))
-
-    def wait_for_end(self) -> None:
-        """The launch file takes the mark of the start away once every node is gone and the record is there."""
-        self.wait_for_start()
-        wait_for("the end", lambda: not any(self.folder.glob(f"*{STARTED}")))
 
     @property
     def record(self) -> dict[str, Any]:
@@ -63,10 +59,28 @@ class Scene:
         assert report.ok, report.findings
         assert report.messages == self.record["run"]["bag_messages"]
 
+    def told(self, proc_output: Any) -> str:
+        """All that the launch printed."""
+        return "".join(line.text.decode() for line in proc_output[self.process])
+
+    def node(self, name: str) -> int:
+        """The process id of one of its nodes."""
+        pid = self.process.process_details["pid"]
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+                words = (place / "cmdline").read_bytes().decode().split("\0")
+            except OSError:
+                continue
+            if parent == pid and any(word.endswith(f"/{name}_node") for word in words):
+                return int(place.name)
+        raise AssertionError(f"{name} does not run")
+
 
 def described(*scenes: Scene) -> LaunchDescription:
-    """Launches the scenes side by side; the tests begin at once."""
-    return LaunchDescription([*(scene.included() for scene in scenes), launch_testing.actions.ReadyToTest()])
+    """Launches the scenes side by side; the tests begin at once and may outlast them."""
+    lasting = [launch_testing.util.KeepAliveProc(), launch_testing.actions.ReadyToTest()]
+    return LaunchDescription([*(scene.process for scene in scenes), *lasting])
 
 
 def wait_for(what: str, there: Callable[[], bool]) -> None:
@@ -74,16 +88,3 @@ def wait_for(what: str, there: Callable[[], bool]) -> None:
     while not there():
         assert time.monotonic() < give_up, f"waited {PATIENCE_S:g} s for {what}"
         time.sleep(0.05)
-
-
-def node_process(name: str) -> int:
-    """The process id of a node that this process launched."""
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-            words = (place / "cmdline").read_bytes().decode().split("\0")
-        except OSError:
-            continue
-        if parent == os.getpid() and any(word.endswith(f"/{name}_node") for word in words):
-            return int(place.name)
-    raise AssertionError(f"{name} does not run")

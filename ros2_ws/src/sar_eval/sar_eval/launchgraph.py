@@ -165,7 +165,7 @@ def _told(record: Record) -> str:
     if not r["valid"]:
         return f"{r['episode_id']}: INVALID ({r['invalid_reason']}), bag {record.run.get('bag')}"
     return (
-        f"{r['episode_id']}: coverage after 240 s {r['coverage_240s']:.1%}, detections {r['detections']}, "
+        f"{r['episode_id']}: coverage {r['coverage']:.1%}, detections {r['detections']}, "
         f"false alarms {r['false_alarms']}, collisions {r['collisions']}, bag {record.run.get('bag')}"
     )
 
