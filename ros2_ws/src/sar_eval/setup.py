@@ -39,6 +39,8 @@ setup(
             "composed_nodes = sar_eval.nodes.main:composed",
         ]
     },
+    # What tells colcon to run test/, which links to tests/launch, by pytest.
+    extras_require={"test": ["pytest"]},
     zip_safe=False,
     license="Apache-2.0",
 )
