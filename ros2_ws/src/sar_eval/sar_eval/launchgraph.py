@@ -32,7 +32,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from sar_core.errors import MissingDependencyError, RunError
 from sar_eval.backends import choose_tier
 from sar_eval.episode import Record
-from sar_eval.evaluation import ready_folder
+from sar_eval.folders import ready_folder
 from sar_eval.graph import graph_environment, own_domain, read_record
 from sar_eval.kernels import compile_kernels
 from sar_eval.launchargs import Argument, Flight, flights, number, truth
@@ -84,6 +84,7 @@ class Tour:
         self.values = values
         self.ending = ending
         self.records: list[Record] = []
+        self.held = contextlib.ExitStack()
 
     def begin(self) -> list[Action]:
         for flight in self.planned:
@@ -99,8 +100,7 @@ class Tour:
         if len(self.records) == len(self.planned):
             return self.ending(self.values, self.records)
         flight = self.planned[len(self.records)]
-        held = contextlib.ExitStack()
-        domain = self._domain(held)
+        domain = self._fresh_domain()
         environment = graph_environment(domain, Path(launch_config.log_dir))
         settings = settings_of(
             flight.episode,
@@ -119,7 +119,6 @@ class Tour:
             flying.discard(event.action)
             if flying:
                 return []
-            held.close()
             self.records.append(_settle(flight))
             told: list[Action] = [LogInfo(msg=_told(self.records[-1]))]
             if context.is_shutdown:
@@ -131,17 +130,20 @@ class Tour:
         begun = f"{flight.episode.episode_id}: {len(self.records) + 1} of {len(self.planned)}, ROS_DOMAIN_ID={domain}"
         return [LogInfo(msg=begun), *watching, *nodes, *viewers]
 
-    def _domain(self, held: contextlib.ExitStack) -> int:
-        if self.values["domain_id"] == "auto":
-            return held.enter_context(own_domain())
-        return int(number(self.values, "domain_id"))
+    def _fresh_domain(self) -> int:
+        """As given, or one that nobody uses; the last flight's is given back only when the next has its own."""
+        if self.values["domain_id"] != "auto":
+            return int(number(self.values, "domain_id"))
+        before, self.held = self.held, contextlib.ExitStack()
+        with before:
+            return self.held.enter_context(own_domain())
 
     def _node(self, row: NodeRow, environment: Mapping[str, str]) -> Node:
+        """As the table has it, but for the name: nodes know their own, and launch would count it up over flights."""
         given = {**row.parameters, "use_sim_time": truth(self.values, "use_sim_time")}
         return Node(
             package=row.package,
             executable=row.executable,
-            name=row.name,
             namespace=row.namespace,
             parameters=[{key: ParameterValue(value, value_type=type(value)) for key, value in given.items()}],
             additional_env=dict(environment),
