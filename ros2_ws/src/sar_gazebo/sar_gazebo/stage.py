@@ -1,0 +1,184 @@
+"""Stages an episode for Gazebo: its world with the vehicles at their spawn points, contact sensors, wind and CSI.
+
+The committed world stays the only description. What is written here is made from it for one episode, holds everything
+of it unchanged but the wind, and is thrown away after the flight.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sar_core.errors import ContractError, InputError, SarError
+from sar_eval.config import Episode, load_scenario, prepare
+from sar_gazebo.csi import KEYS, TIER, model_name
+from sar_sim.sdf import SAR_NAMESPACE
+
+MODEL = "sar_x500"
+CONTACT_TOPIC = "/sar/contacts"
+SENSOR = "sar_touch"
+LOADER = ("gz-sim-python-system-loader-system", "gz::sim::systems::PythonSystemLoader")
+FLIES = "x500"
+"""The vehicle the wrapper model is made of; another one would fly under a wrong name."""
+
+
+@dataclass(frozen=True)
+class Vehicle:
+    """One PX4 instance, the model it attaches to, and the environment it is started with."""
+
+    instance: int
+    model: str
+    pose: tuple[float, float, float, float]  # x, y, z of the feet, yaw; ENU
+    environment: dict[str, str]
+
+
+def vehicles(episode: Episode) -> list[Vehicle]:
+    """Drone i is PX4 instance i - 1 with system id i, and stands where the embedded simulator puts it."""
+    found = []
+    for i, (x, y, z, yaw) in enumerate(episode.spawns.tolist()):
+        environment = {
+            "PX4_SIM_MODEL": "gz_x500",
+            "PX4_GZ_STANDALONE": "1",
+            "PX4_GZ_WORLD": episode.world.name,
+            "PX4_GZ_MODEL_NAME": model_name(i),
+        }
+        found.append(Vehicle(i, model_name(i), (x, y, z, yaw), environment))
+    return found
+
+
+def stage(episode: Episode) -> str:
+    """The episode's world as SDF text for Gazebo."""
+    if episode.scenario.vehicle != FLIES:
+        raise InputError(f"vehicle = {episode.scenario.vehicle}: Gazebo flies {FLIES}; allowed: {FLIES}")
+    ET.register_namespace("sar", SAR_NAMESPACE)
+    tree = ET.parse(episode.world.path, ET.XMLParser(target=ET.TreeBuilder(insert_comments=True)))
+    root = tree.getroot()
+    root.insert(0, ET.Comment(f" {episode.episode_id}, staged from world {episode.world.sha256}: not to be edited. "))
+    world = root.find("world")
+    assert world is not None
+    _set_wind(world, episode)
+    for link in world.iterfind("model/link"):
+        if link.find("collision/geometry/plane") is None:
+            link.append(_contact_sensor([c.attrib["name"] for c in link.iterfind("collision")]))
+    for vehicle in vehicles(episode):
+        world.append(_include(vehicle))
+    world.append(_csi_plugin(episode))
+    ET.indent(tree)
+    return ET.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def describe(episode: Episode) -> str:
+    """What the staged world holds, as JSON: for whoever starts PX4, the bridge and the flight."""
+    told = {
+        "schema_version": 1,
+        "episode_id": episode.episode_id,
+        "world": episode.world.name,
+        "world_sha256": episode.world.sha256,
+        "config_sha256": episode.config_sha256,
+        "contact_topic": CONTACT_TOPIC,
+        "obstacles": list(episode.world.obstacle_names),
+        "vehicles": [asdict(vehicle) for vehicle in vehicles(episode)],
+    }
+    return json.dumps(told, indent=2) + "\n"
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who is on stage: what the bridge must know to listen."""
+
+    models: tuple[str, ...]
+    obstacles: tuple[str, ...]
+    contact_topic: str
+
+
+def read_cast(path: Path) -> Cast:
+    """From a stage.json that :func:`describe` wrote."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        models = tuple(str(vehicle["model"]) for vehicle in told["vehicles"])
+        return Cast(models, tuple(map(str, told["obstacles"])), str(told["contact_topic"]))
+    except OSError as error:
+        raise InputError(f"{path}: cannot read it ({error.strerror}); `stage --out FOLDER` writes it") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ContractError(
+            f"{path}: not a stage.json ({type(error).__name__}: {error}); stage the episode again"
+        ) from error
+
+
+def _set_wind(world: ET.Element, episode: Episode) -> None:
+    wind = world.find("wind/linear_velocity")
+    assert wind is not None
+    wind.text = " ".join(f"{value:.9g}" for value in episode.wind_mps)
+
+
+def _contact_sensor(collisions: Sequence[str]) -> ET.Element:
+    """All sensors share one topic: each publishes through a node of its own, and only while something touches."""
+    sensor = ET.Element("sensor", name=SENSOR, type="contact")
+    ET.SubElement(sensor, "always_on").text = "true"
+    ET.SubElement(sensor, "update_rate").text = "50"
+    contact = ET.SubElement(sensor, "contact")
+    for name in collisions:
+        ET.SubElement(contact, "collision").text = name
+    ET.SubElement(contact, "topic").text = CONTACT_TOPIC
+    return sensor
+
+
+def _include(vehicle: Vehicle) -> ET.Element:
+    x, y, z, yaw = vehicle.pose
+    include = ET.Element("include")
+    ET.SubElement(include, "uri").text = f"model://{MODEL}"
+    ET.SubElement(include, "name").text = vehicle.model
+    ET.SubElement(include, "pose").text = f"{x:.9g} {y:.9g} {z:.9g} 0 0 {yaw:.17g}"
+    return include
+
+
+def _csi_plugin(episode: Episode) -> ET.Element:
+    plugin = ET.Element("plugin", filename=LOADER[0], name=LOADER[1])
+    ET.SubElement(plugin, "module_name").text = "sar_gazebo.system"
+    values = (
+        json.dumps(episode.plain_scenario(), sort_keys=True),
+        str(episode.seed),
+        str(episode.index),
+        episode.config_sha256,
+    )
+    for key, value in zip(KEYS, values, strict=True):
+        ET.SubElement(plugin, key).text = value
+    return plugin
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """stage --out FOLDER: writes stage.sdf and stage.json there."""
+    parser = argparse.ArgumentParser(prog="stage", description="Write an episode's world for Gazebo.")
+    parser.add_argument("--out", type=Path, required=True, help="folder for stage.sdf and stage.json")
+    parser.add_argument("--config", type=Path, help="scenario file (YAML)")
+    parser.add_argument("--world", help="world by name or path to an SDF file")
+    parser.add_argument("--drones", type=int, help="number of drones")
+    parser.add_argument("--episode-set", help="fixed episode set by name")
+    parser.add_argument("--seed", type=int, default=0, help="seed of sensor and link noise")
+    parser.add_argument("--episode", type=int, default=0, help="index that decides wind and layout")
+    given = parser.parse_args(arguments)
+    asked = {"world": given.world, "drones": given.drones, "episode_set": given.episode_set}
+    try:
+        scenario, source = load_scenario(given.config, {k: v for k, v in asked.items() if v is not None})
+        episode = prepare(scenario, given.seed, given.episode, TIER, source)
+        text, told = stage(episode), describe(episode)
+        given.out.mkdir(parents=True, exist_ok=True)
+        (given.out / "stage.sdf").write_text(text, encoding="utf-8")
+        (given.out / "stage.json").write_text(told, encoding="utf-8")
+    except SarError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 3
+    print(f"{given.out / 'stage.sdf'}: {episode.episode_id}, {scenario.drones} vehicles")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""The ROS 2 build of sar_gazebo: models and server configuration go to share/sar_gazebo/."""
+
+from setuptools import setup
+
+setup(
+    name="sar_gazebo",
+    version="0.1.0",
+    packages=["sar_gazebo"],
+    data_files=[
+        ("share/ament_index/resource_index/packages", ["resource/sar_gazebo"]),
+        ("share/sar_gazebo", ["package.xml", "server.config"]),
+        ("share/sar_gazebo/models/sar_x500", ["models/sar_x500/model.config", "models/sar_x500/model.sdf"]),
+    ],
+    entry_points={
+        "console_scripts": [
+            "stage = sar_gazebo.stage:main",
+            "bridge = sar_gazebo.bridge:main",
+        ]
+    },
+    zip_safe=False,
+    license="Apache-2.0",
+)
