@@ -300,6 +300,8 @@ def test_preflight_agrees_with_the_command_line(stage_hand: Path) -> None:
         assert "cannot fly the sih tier, so no vehicle was started" in done.stderr
         assert "No such option: --backend" in done.stderr
         assert "docker compose --profile embedded up" in done.stderr
+        quoted = (ROOT / "docs" / "containers.md").read_text()
+        assert all(f"    {line}\n" in quoted for line in done.stderr.splitlines()), "the page quotes what is said"
 
 
 def test_preflight_lets_through_what_flies(stage_hand: Path) -> None:

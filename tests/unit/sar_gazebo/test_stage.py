@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,11 @@ def plain(node: Node) -> Any:
     return node.tag, tuple(sorted(node.attributes.items())), node.text.split(), [plain(c) for c in node.children]
 
 
+def one(root: Node, tag: str) -> Node:
+    (found,) = (node for node in root.walk() if node.tag == tag)
+    return found
+
+
 def strip(node: Node, drop: Any) -> None:
     node.children = [c for c in node.children if not drop(c)]
     for child in node.children:
@@ -54,10 +60,12 @@ def test_a_staged_world_is_the_committed_one_and_what_was_added(world: str, tmp_
     episode = episode_in(world)
     _, tree = staged_tree(tmp_path, episode)
     committed, _ = parse_sdf(episode.world.path)
-    wind = next(n for n in tree.walk() if n.tag == "linear_velocity")
+    wind, grip = (one(tree, tag) for tag in ("linear_velocity", "force_approximation_scaling_factor"))
     assert [float(v) for v in wind.text.split()] == pytest.approx(episode.wind_mps.tolist())
+    assert float(grip.text) == 0.0, "the hull of an x500 has no drag of its own"
     for root in (tree, committed):
-        next(n for n in root.walk() if n.tag == "linear_velocity").text = ""
+        for tag in ("linear_velocity", "force_approximation_scaling_factor"):
+            one(root, tag).text = ""
 
     def added(node: Node) -> bool:
         sensor = node.tag == "sensor" and node.attributes["name"] == SENSOR
@@ -66,6 +74,13 @@ def test_a_staged_world_is_the_committed_one_and_what_was_added(world: str, tmp_
 
     strip(tree, added)
     assert plain(tree) == plain(committed)
+
+
+def test_a_hull_with_drag_feels_the_wind(tmp_path: Path) -> None:
+    episode = episode_in("open_field")
+    airframe = episode.vehicle.airframe._replace(drag_linear=1.0)
+    _, tree = staged_tree(tmp_path, replace(episode, vehicle=replace(episode.vehicle, airframe=airframe)))
+    assert float(one(tree, "force_approximation_scaling_factor").text) * airframe.mass == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("world", WORLDS)

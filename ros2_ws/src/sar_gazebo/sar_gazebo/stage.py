@@ -1,7 +1,7 @@
 """Stages an episode for Gazebo: its world with the vehicles at their spawn points, contact sensors, wind and CSI.
 
 The committed world stays the only description. What is written here is made from it for one episode, holds everything
-of it unchanged but the wind, and is thrown away after the flight.
+of it unchanged but the wind and its grip, and is thrown away after the flight.
 """
 
 from __future__ import annotations
@@ -111,9 +111,17 @@ def read_cast(path: Path) -> Cast:
 
 
 def _set_wind(world: ET.Element, episode: Episode) -> None:
-    wind = world.find("wind/linear_velocity")
-    assert wind is not None
+    """The episode's wind, and a grip that gives the hull the drag the vehicle's file says.
+
+    WindEffects pulls at a link with factor x mass x (wind - velocity), in still air too. The rotors' own drag in the
+    wind is MulticopterMotorModel's, so for an x500, whose hull has none, the factor is 0; 1 would add 2 N per m/s.
+    """
+    wind, grip = world.find("wind/linear_velocity"), world.find("plugin/force_approximation_scaling_factor")
+    if wind is None or grip is None:
+        raise InputError(f"{episode.world.path}: no wind or no WindEffects plugin; see worlds/README.md")
+    airframe = episode.vehicle.airframe
     wind.text = " ".join(f"{value:.9g}" for value in episode.wind_mps)
+    grip.text = f"{airframe.drag_linear / airframe.mass:.9g}"
 
 
 def _contact_sensor(collisions: Sequence[str]) -> ET.Element:
