@@ -62,11 +62,12 @@ def test_velocities_are_those_flown(velocity: Any, rate: float, axis: int) -> No
     np.testing.assert_allclose(truth.rates[0], body, atol=1e-7)
 
 
-def test_the_shorter_turn_counts() -> None:
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_shorter_turn_counts(sign: float) -> None:
     assembly = Assembly(1)
     before, after = (Rotation.from_euler("z", a) for a in (math.pi - 0.01, -math.pi + 0.01))
     assembly.add(0, 0, row((0, 0, 0), before))
-    truth = assembly.add(PERIOD_NS, 0, -row((0, 0, 0), after))
+    truth = assembly.add(PERIOD_NS, 0, sign * row((0, 0, 0), after))
     assert truth is not None
     np.testing.assert_allclose(truth.rates[0], [0.0, 0.0, 1.0], atol=1e-9)
 
