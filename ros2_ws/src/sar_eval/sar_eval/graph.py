@@ -29,6 +29,7 @@ from sar_eval.config import Episode
 from sar_eval.episode import Record
 from sar_eval.invalid import invalid_record
 from sar_eval.nodetable import NODES, STARTED, Settings, node_table, settings_of
+from sar_eval.scribe import load_codecs
 
 DOMAINS = range(1, 102)
 """Domains whose ports lie below Linux's ephemeral range."""
@@ -102,6 +103,7 @@ class Graph:
         """Start every process of the table."""
         self._began_s = time.monotonic()
         self._ready_s = math.inf
+        load_codecs()
         settings = settings_of(self.episode, run=secrets.randbits(62), record_file=self.file, **self._given)
         self.processes = fork_nodes(settings, self.composed, self.environment)
 

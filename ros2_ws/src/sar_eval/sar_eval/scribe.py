@@ -5,6 +5,7 @@ The recorder in the flying process and the nodes of a graph write with the same 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -94,6 +95,14 @@ def episode_topics(drones: int, sensing: bool = False, csi: bool = False) -> lis
     for i in range(1, drones + 1):
         topics += [make_topic(store, f"/uav_{i}/{name}", kind) for name, kind in per_drone]
     return topics
+
+
+@functools.cache
+def load_codecs() -> None:
+    """Make the code that writes each kind of message, which otherwise is made when the first one is due."""
+    store = typestore()
+    for topic in episode_topics(1, True, True):
+        store.deserialize_cdr(serialise(store, blank(store, topic.msgtype)), topic.msgtype)
 
 
 class Health(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from sar_eval.nodes.sim import SimNode
 from sar_eval.nodes.spin import listen_to_signals, spin
 from sar_eval.nodes.swarm import SwarmNode
 from sar_eval.nodetable import NODES
+from sar_eval.scribe import load_codecs
 
 COMPUTING = {"sim", "csi", "swarm", "referee"}
 """Nodes that need compiled kernels before their first tick."""
@@ -45,7 +47,9 @@ def run_nodes(
             shells.append(_MAKERS[name]((given or {}).get(name)))
         if set(names) & COMPUTING:
             compile_kernels(shells[0].episode)
+        load_codecs()
         listen_to_signals(shells)
+        gc.freeze()
         spin(shells)
         record = next((shell.record for shell in shells if isinstance(shell, ManagerNode)), None)
         return 0 if record is None or record.result["valid"] else RunError.exit_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -18,7 +19,7 @@ from sar_eval.invalid import invalid_record
 from sar_eval.lockstep import Gathering
 from sar_eval.nodes.codec import lowest_m, orders_message, read_standing
 from sar_eval.nodes.shell import Shell
-from sar_eval.nodetable import NODES, STARTED
+from sar_eval.nodetable import NODES, STARTED, Wire
 from sar_eval.orders import Orders, direct
 from sar_eval.scribe import Scribe
 from sar_eval.simulator import time_of
@@ -29,7 +30,8 @@ LATER_S = 1.0
 COLLECT_S = 10.0
 COLLECT_SPOILT_S = 1.0
 """Wall time for result and bag after an ordinary end, and after one in which nodes fell silent."""
-AUDIT_S = 0.5
+AUDITED_AT_ONCE = 2
+"""Topics looked at between ticks; more would hold the tick up."""
 SHARED = ("/diagnostics",)
 """Topics on which strangers are welcome."""
 
@@ -44,7 +46,8 @@ class ManagerNode(Shell):
         self.gathering = Gathering(["estimates", "swarm"])
         self.gathering.put("swarm", 0)
         self.partners: set[str] = set()
-        self.born_s = self.progress_s = self.audited_s = time.monotonic()
+        self.born_s = self.progress_s = time.monotonic()
+        self.to_audit = itertools.cycle([wire for wire in self.wires.values() if wire.topic not in SHARED])
         self.started_s: float | None = None
         self.ended: EpisodeEnd | None = None
         self.ended_s = 0.0
@@ -110,6 +113,9 @@ class ManagerNode(Shell):
     def on_end(self, message: EpisodeEnd) -> None:
         if self.ours("/episode/end", message) and self.ended is None:
             self.ended, self.ended_s = message, time.monotonic()
+            for wire in self.wires.values():
+                if wire.topic not in SHARED:
+                    self.audit(wire)
             self.conclude_when_told()
 
     def on_result(self, message: EpisodeResult) -> None:
@@ -133,9 +139,9 @@ class ManagerNode(Shell):
         elif now - self.progress_s > self.values["lockstep_timeout_s"] + LATER_S:
             self.complain("silent node", f"sim has not begun tick {self.gathering.tick}")
             self.declare_end("lockstep_timeout", ["sim"])
-        elif now - self.audited_s > AUDIT_S:
-            self.audited_s = now
-            self.audit()
+        else:
+            for _ in range(AUDITED_AT_ONCE):
+                self.audit(next(self.to_audit))
 
     def wait_for_partners(self, now: float) -> None:
         if self.stop_asked_s is not None:
@@ -153,20 +159,17 @@ class ManagerNode(Shell):
         self.send("/episode/end", end)
         self.on_end(end)
 
-    def audit(self) -> None:
-        """Look for strangers on our topics, and for readers whose wishes our topics do not meet."""
-        for topic, wire in self.wires.items():
-            if topic in SHARED:
-                continue
-            publishers = self.node.get_publishers_info_by_topic(topic)
-            for info in publishers:
-                if info.node_name not in wire.publishers:
-                    self.complain("foreign publisher", f"{topic}: {info.node_name} publishes too")
-            offered = next((info.qos_profile for info in publishers if info.node_name in wire.publishers), None)
-            for info in self.node.get_subscriptions_info_by_topic(topic) if offered is not None else ():
-                fit, why = qos_check_compatible(offered, info.qos_profile)
-                if fit == QoSCompatibility.ERROR:
-                    self.complain("wrong QoS", f"{topic}: {info.node_name} hears nothing ({why.strip(' ;')})")
+    def audit(self, wire: Wire) -> None:
+        """Look for strangers on a topic of ours, and for readers whose wishes it does not meet."""
+        publishers = self.node.get_publishers_info_by_topic(wire.topic)
+        for info in publishers:
+            if info.node_name not in wire.publishers:
+                self.complain("foreign publisher", f"{wire.topic}: {info.node_name} publishes too")
+        offered = next((info.qos_profile for info in publishers if info.node_name in wire.publishers), None)
+        for info in self.node.get_subscriptions_info_by_topic(wire.topic) if offered is not None else ():
+            fit, why = qos_check_compatible(offered, info.qos_profile)
+            if fit == QoSCompatibility.ERROR:
+                self.complain("wrong QoS", f"{wire.topic}: {info.node_name} hears nothing ({why.strip(' ;')})")
 
     def conclude_when_told(self) -> None:
         """Make the record once referee and recorder have said their last word, or cannot any more."""

@@ -18,6 +18,9 @@ from sar_eval.scribe import Scribe
 from sar_eval.simulator import SimTick, Simulator
 from sar_sim.fleet import stamp_ns
 
+DECIDING = ("swarm/tick", "manager/orders")
+"""What moves the world; the answers only let the next tick begin."""
+
 
 class SimNode(Shell):
     """Publishes time, truth and estimates; the barrier of every tick is here."""
@@ -26,9 +29,12 @@ class SimNode(Shell):
         super().__init__("sim", given, context)
         self.simulator = Simulator(self.episode)
         self.scribe = Scribe(self.episode)
-        self.barrier = Gathering(["swarm/tick", "manager/orders", *ANSWERING])
+        self.barrier = Gathering([*DECIDING, *ANSWERING])
         self.barrier.put("recorder", 0)
+        self.decisions = Gathering(DECIDING)
+        self.coming: SimTick | None = None
         self.digests: list[int] = []
+        self.shown = 0
         self.started_s: float | None = None
         self.progress_s = 0.0
         self.over = False
@@ -64,22 +70,32 @@ class SimNode(Shell):
     def gather(self, part: str, tick: int, message: Any) -> None:
         if self.over or not self.gathered(self.barrier, part, tick, message):
             return
+        if part in DECIDING:
+            self.decisions.put(part, tick, message)
+            self.foresee()
         parts = self.barrier.take()
         if parts is not None:
             self.progress_s = time.monotonic()
             self.close_tick(parts)
 
+    def foresee(self) -> None:
+        """What the swarm decided is known: move the world while the others still work on this tick."""
+        parts = self.decisions.take()
+        if parts is not None:
+            commands = read_commands(parts["swarm/tick"])
+            self.coming = self.simulator.step(commands, parts["manager/orders"].search_begin_s)
+
     def close_tick(self, parts: dict[str, Any]) -> None:
-        """Everyone has done the tick: end the episode or move the world."""
+        """Everyone has done the tick: end the episode, or show where the world has moved."""
         answers = [parts[name] for name in ANSWERING if name != "recorder"]
         self.digests += [key for answer in answers for key in answer.digests]
         verdict = next((answer.verdict for answer in answers if answer.verdict), "")
         if verdict:
             self.end("" if verdict == "done" else verdict, [])
             return
-        self.pace()
-        now = self.simulator.step(read_commands(parts["swarm/tick"]), parts["manager/orders"].search_begin_s)
-        self.publish(now)
+        assert self.coming is not None
+        self.pace(self.coming)
+        self.publish(self.coming)
 
     def publish(self, now: SimTick) -> None:
         """What others wait for comes first."""
@@ -92,12 +108,13 @@ class SimNode(Shell):
         for topic, rows in (self.scribe.clock(stamps), *self.scribe.world(stamps, [now.state])):
             self.keep(topic, rows.tobytes())
         self.digests = self.take_digests()
+        self.shown = now.tick
 
-    def pace(self) -> None:
+    def pace(self, coming: SimTick) -> None:
         """Keep to the speed that was asked for."""
         factor = self.values["speed_factor"]
         if factor > 0.0 and self.started_s is not None:
-            due_s = self.started_s + stamp_ns(self.simulator.tick + 1) * 1e-9 / factor
+            due_s = self.started_s + coming.time_s / factor
             time.sleep(max(due_s - time.monotonic(), 0.0))
 
     def housekeeping(self) -> None:
@@ -111,6 +128,6 @@ class SimNode(Shell):
 
     def end(self, reason: str, silent: list[str]) -> None:
         self.over = True
-        end = EpisodeEnd(run=self.run, tick=self.simulator.tick, reason=reason, silent=silent)
+        end = EpisodeEnd(run=self.run, tick=self.shown, reason=reason, silent=silent)
         end.digests = counts(self.digests)
         self.send("/episode/end", end)

@@ -2,7 +2,7 @@
 
 rclpy's executors build their wait set anew in Python for every message, which costs more than our nodes' own work.
 Here the set of subscriptions is fixed, so one wait serves all messages that are there; services, parameters and the
-wall clock's housekeeping get their turn ten times a second.
+wall clock's housekeeping get their turn a few times a second.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sar_eval.nodes.shell import Shell
 
 WAIT_NS = 20_000_000
 HOUSEKEEPING_S = 0.1
+SERVICES_S = 0.25
 EARLY_S = 0.02
 """Between looks for partners before the first tick."""
 
@@ -33,7 +34,7 @@ def spin(shells: Sequence[Shell]) -> None:
         for subscription in shell.node.subscriptions:
             readers[subscription.handle.pointer] = subscription
     waiting = rclpy_implementation.WaitSet(len(readers), 0, 0, 0, 0, 0, shells[0].node.context.handle)
-    due_s = 0.0
+    due_s = services_due_s = 0.0
     while not all(shell.finished for shell in shells):
         waiting.clear_entities()
         for subscription in readers.values():
@@ -41,8 +42,11 @@ def spin(shells: Sequence[Shell]) -> None:
         waiting.wait(WAIT_NS)
         for pointer in waiting.get_ready_entities("subscription"):
             drain(readers[pointer])
-        if time.monotonic() >= due_s:
+        now_s = time.monotonic()
+        if now_s >= services_due_s:
             executor.spin_once(timeout_sec=0.0)
+            services_due_s = now_s + SERVICES_S
+        if now_s >= due_s:
             for shell in shells:
                 if not shell.finished:
                     shell.housekeeping()
