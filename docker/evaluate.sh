@@ -33,5 +33,5 @@ mkdir -p "$runs/$tier"
 [ -s "$stage1" ] || run sar-eval stage1 --world "$world" --out "$stage1"
 run sar-eval stage2 --backend "$tier" --stage1 "$stage1" --world "$world" --episodes "${SAR_EPISODES:-0-2}" \
     --pattern "${SAR_PATTERN:-partitioned_lawnmower}" --victims present --workers 1 --bags all --out "$campaign"
-run sar-eval report "$campaign" --out "$runs/$tier/report"
+run sar-eval report "$campaign" --stage1 "$stage1" --out "$runs/$tier/report"
 echo "report: $runs/$tier/report/RESULTS.md"

@@ -13,17 +13,19 @@ COPY configs /source/configs
 COPY px4_params /source/px4_params
 COPY ros2_ws /source/ros2_ws
 COPY worlds /source/worlds
-RUN pip install --no-cache-dir --break-system-packages -c /source/constraints.txt /source \
-    && pip install --no-cache-dir --break-system-packages --no-deps /source/ros2_ws/src/sar_gazebo \
-    && mkdir -p /opt/sar_eval && cp -r /source/ros2_ws/src/sar_gazebo/models /opt/sar_eval/models \
+# In a folder of its own, which comes before the distribution's packages and replaces none of them.
+RUN pip install --no-cache-dir --target /opt/sar_eval/site -c /source/constraints.txt /source \
+    && cp -r /source/ros2_ws/src/sar_gazebo/sar_gazebo /opt/sar_eval/site/ \
+    && cp -r /source/ros2_ws/src/sar_gazebo/models /opt/sar_eval/models \
     && rm -r /source \
     && mkdir -m 1777 /runs /var/cache/sar_eval
-# A base without Gazebo's Python modules must fail here, not in the air.
-RUN python3 -c "import gz.math7, gz.msgs10, gz.sim8, gz.transport13, sdformat14, sar_gazebo.system"
 ENV HOME=/tmp \
     NUMBA_CACHE_DIR=/var/cache/sar_eval \
     PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONPATH=/opt/sar_eval/site \
     GZ_SIM_RESOURCE_PATH=/opt/sar_eval/models:/opt/px4-gazebo/share/gz/models
+# A base without Gazebo's Python modules must fail here, not in the air.
+RUN python3 -c "import gz.math7, gz.msgs10, gz.sim8, gz.transport13, sdformat14, sar_gazebo.system"
 USER 1000:1000
 WORKDIR /runs
 ENTRYPOINT []

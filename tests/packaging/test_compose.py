@@ -155,7 +155,8 @@ def click_app() -> Any:
 def test_sar_eval_knows_the_verbs_and_options(name: str) -> None:
     _, verb, *options = command_of(name)
     command = click_app().commands[verb]
-    assert command.make_context(verb, options).params["out_dir" if verb == "eval" else "folder"] is not None
+    (out,) = (p.name for p in command.params if "--out" in p.opts)
+    assert str(command.make_context(verb, options).params[out]).startswith("/runs/")
 
 
 def test_the_cluster_campaign_can_be_planned(tmp_path: Path) -> None:
@@ -320,7 +321,7 @@ def test_an_evaluation_flies_the_median_seeds_and_leaves_a_report(stage_hand: Pa
         f"stage2 --backend sih --stage1 {runs}/stage1-village.jsonl --world village --episodes 0-2 "
         f"--pattern partitioned_lawnmower --victims present --workers 1 --bags all --out {runs}/campaign-village"
     )
-    report = f"report {runs}/campaign-village --out {runs}/report"
+    report = f"report {runs}/campaign-village --stage1 {runs}/stage1-village.jsonl --out {runs}/report"
     stage1 = f"stage1 --world village --out {runs}/stage1-village.jsonl"
     assert (tmp_path / "told").read_text().splitlines() == [stage1, stage2, report, stage2, report]
     assert (tmp_path / "over").exists(), "the vehicles are told that it is over"

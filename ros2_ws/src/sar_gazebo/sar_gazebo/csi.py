@@ -16,8 +16,9 @@ import numpy as np
 from sar_core.errors import ContractError, InputError, RunError
 from sar_core.radio import ANTENNAS, SUBCARRIERS
 from sar_eval.config import Episode, prepare, scenario_from
+from sar_eval.sensing import make_receiver
 from sar_sim.fleet import TICKS_PER_SECOND
-from sar_sim.receiver import Frames, Receiver
+from sar_sim.receiver import Frames
 
 TIER = "gazebo"
 KEYS = ("scenario", "seed", "episode", "config_sha256")
@@ -93,13 +94,10 @@ class Radio:
     """The receivers of all drones of an episode."""
 
     def __init__(self, episode: Episode) -> None:
-        s = episode.scenario
         if episode.radio is None:
             raise InputError("the scenario has radio = null: there is no CSI to make")
-        self.drones = s.drones
-        self._receiver = Receiver(
-            episode.radio, episode.world, episode.devices, s.drones, episode.seed, episode.index, s.sigma, s.kappa
-        )
+        self.drones = episode.scenario.drones
+        self._receiver = make_receiver(episode)
 
     def listen(self, now_ns: int, tick: int, poses: Sequence[Pose]) -> list[Frames]:
         """What each drone receives, from its true pose."""
