@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sar_gazebo.csi import KEYS, TIER, Cadence, Health, Radio, decode, encode, read_episode
 
 from sar_core.errors import ContractError, InputError, RunError
 from sar_core.radio import ANTENNAS, SUBCARRIERS
 from sar_eval.config import Episode, Scenario, prepare
+from sar_gazebo.csi import KEYS, TIER, Cadence, Health, Radio, decode, encode, read_episode
 from sar_sim.fleet import STEP_NS, stamp_ns
 from sar_sim.receiver import Frames
 

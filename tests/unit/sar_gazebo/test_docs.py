@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import typer
 import yaml
-from sar_gazebo import stage
 
 from sar_eval.cli import app
+from sar_gazebo import stage
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / "docs" / f"{name}.md" for name in ("gazebo", "containers", "extending", "troubleshooting")]

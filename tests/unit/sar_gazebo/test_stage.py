@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sar_gazebo.csi import TIER, read_episode
-from sar_gazebo.stage import CONTACT_TOPIC, SENSOR, describe, main, read_cast, stage, vehicles
 
 from sar_core.errors import ContractError, InputError
 from sar_eval.config import Scenario, prepare
+from sar_gazebo.csi import TIER, read_episode
+from sar_gazebo.stage import CONTACT_TOPIC, SENSOR, describe, main, read_cast, stage, vehicles
 from sar_sim.sdf import Node, parse_sdf
 from sar_sim.worldlint import PX4_PLUGINS, SDF_COMMAND_PACKAGES, libsdformat_check, lint_world
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from sar_gazebo.csi import KEYS, TIER, decode
 
 from sar_eval.config import Scenario, prepare
 from sar_eval.episode import Flight
+from sar_gazebo.csi import KEYS, TIER, decode
 from sar_sim.fleet import STEP_NS, stamp_ns
 from sar_sim.receiver import Frames
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from sar_gazebo.touch import REARM_NS, Touches, drone_of
 
+from sar_gazebo.touch import REARM_NS, Touches, drone_of
 from sar_sim.referee import Phase
 from tests.unit.sar_gazebo.standins import Contact, EntityMsg, Vector3d
 

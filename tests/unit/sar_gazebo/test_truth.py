@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sar_gazebo.truth import Assembly, hull_pose
 from scipy.spatial.transform import Rotation
 
 from sar_core.errors import RunError
+from sar_gazebo.truth import Assembly, hull_pose
 from tests.unit.sar_gazebo.standins import PoseMsg, QuaternionMsg, Vector3d
 
 PERIOD_NS = 20_000_000
