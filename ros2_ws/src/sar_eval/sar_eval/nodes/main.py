@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import rclpy
+from rclpy.exceptions import ParameterException
 from rclpy.signals import SignalHandlerOptions
 
 from sar_core.errors import InputError, RunError, SarError
@@ -53,9 +54,9 @@ def run_nodes(
         spin(shells)
         record = next((shell.record for shell in shells if isinstance(shell, ManagerNode)), None)
         return 0 if record is None or record.result["valid"] else RunError.exit_code
-    except SarError as error:
+    except (SarError, ParameterException) as error:
         print(f"{', '.join(names)}: {error}", file=sys.stderr, flush=True)
-        return error.exit_code
+        return error.exit_code if isinstance(error, SarError) else InputError.exit_code
     finally:
         for shell in shells:
             with contextlib.suppress(Exception):

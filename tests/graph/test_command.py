@@ -1,0 +1,74 @@
+"""Graphs as users start them: by the command, and node by node as launch does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from sar_eval.bagcheck import check_bag
+from sar_eval.graph import graph_environment, own_domain
+from sar_eval.nodetable import NODES, node_table, settings_of
+from tests.graph.conftest import PATIENT
+
+TIMEOUT_S = 300.0
+SHORT = ("--drones", "2", "--duration-s", "1", "--lockstep-timeout-s", "60")
+
+
+def run(*words: str, **options) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S, **options)
+
+
+def test_the_command_prints_the_record_that_run_prints(plan, tmp_path):
+    plan()
+    flown = run("sar_eval", "graph", *SHORT, "--composed", "--out", str(tmp_path / "graph"), "--json")
+    alone = run("sar_eval", "run", *SHORT[:4], "--out", str(tmp_path / "run"), "--json")
+    assert flown.returncode == 0, flown.stderr
+    here, there = json.loads(flown.stdout), json.loads(alone.stdout)
+    assert here["result"] == there["result"]
+    assert here["run"].keys() >= there["run"].keys()
+    assert check_bag(tmp_path / "graph" / here["result"]["episode_id"]).ok
+
+
+@pytest.mark.parametrize(
+    ("parameter", "word"),
+    [("seed:=-1", "seed"), ("lockstep_timeout_s:=0.0", "lockstep_timeout_s"), ("episode:=two", "episode")],
+)
+def test_a_parameter_out_of_range_is_refused_by_name(parameter, word):
+    done = run("sar_eval.nodes", "sim", "--ros-args", "-p", parameter)
+    assert done.returncode == 1, done.stderr
+    assert word in done.stderr and "Traceback" not in done.stderr
+
+
+def test_nodes_started_one_by_one_with_a_parameter_file_find_each_other(plan, alone, tmp_path):
+    """A process per node from nothing, as launch starts them."""
+    episode = plan(seed=4, drones=2, duration_s=1.0)
+    settings = settings_of(episode, run=7, bag=tmp_path / "bag", **PATIENT)
+    table = {row.name: {"ros__parameters": row.parameters} for row in node_table(settings)}
+    (tmp_path / "parameters.yaml").write_text(yaml.safe_dump(table))
+    with own_domain() as domain:
+        environment = {**os.environ, **graph_environment(domain, tmp_path)}
+        words = ("--ros-args", "--params-file", str(tmp_path / "parameters.yaml"))
+        nodes = {
+            name: subprocess.Popen(
+                [sys.executable, "-m", "sar_eval.nodes", name, *words],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for name in NODES
+        }
+        try:
+            told = {name: node.communicate(timeout=TIMEOUT_S) for name, node in nodes.items()}
+        finally:
+            for node in nodes.values():
+                node.kill()
+    assert {name: node.returncode for name, node in nodes.items()} == dict.fromkeys(NODES, 0), told
+    assert json.loads(told["manager"][0])["result"] == alone(episode)[0].result
+    assert check_bag(tmp_path / "bag").ok
