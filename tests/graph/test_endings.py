@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sar_eval.bagcheck import check_bag
-from sar_eval.graph import Graph, domain_memory
+from sar_eval.graph import Graph, domain_memory, memory_in_use
 from sar_eval.nodetable import NODES
 from tests.graph.conftest import PATIENT
 
@@ -24,10 +24,11 @@ def children() -> set[int]:
 
 
 def left_in_memory(graph: Graph) -> set[str]:
-    """What the graph's processes used of shared memory and is still there, with the locks beside it."""
+    """What only the graph's processes used of shared memory and is still there, with the locks beside it."""
     assert graph.memory, "DDS uses shared memory between processes of one host"
+    ours = graph.memory - memory_in_use()
     there = os.listdir("/dev/shm")
-    return {name for name in there if any(used in name for used in graph.memory)} | domain_memory(graph.domain)
+    return {name for name in there if any(used in name for used in ours)} | domain_memory(graph.domain)
 
 
 def fly_for_seconds(graph: Graph, bag: Path) -> None:

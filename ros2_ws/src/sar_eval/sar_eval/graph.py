@@ -232,10 +232,15 @@ def sweep_memory(names: set[str], domain: int) -> None:
     left = {path.name for path in MEMORY.glob("*fast*") if _bare(path.name) in names} | domain_memory(domain)
     if not left:
         return
-    used = {_bare(name) for entry in Path("/proc").glob("[0-9]*") for name in mapped_memory(entry.name)}
+    used = memory_in_use()
     for name in left:
         if _bare(name) not in used:
             (MEMORY / name).unlink(missing_ok=True)
+
+
+def memory_in_use() -> set[str]:
+    """Names in shared memory that any process of this host uses; graphs of different domains may share some."""
+    return {_bare(name) for entry in Path("/proc").glob("[0-9]*") for name in mapped_memory(entry.name)}
 
 
 def leave(processes: Mapping[str, BaseProcess]) -> dict[str, int | None]:
