@@ -11,12 +11,36 @@ import pytest
 import yaml
 
 from sar_eval.bagcheck import check_bag
-from sar_eval.graph import graph_environment, own_domain
+from sar_eval.graph import Graph, graph_environment, own_domain
 from sar_eval.nodetable import NODES, node_table, settings_of
 from tests.graph.conftest import PATIENT
 
 TIMEOUT_S = 300.0
 SHORT = ("--drones", "2", "--duration-s", "1", "--lockstep-timeout-s", "60")
+
+
+LOOK = """
+import sys
+import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+
+rclpy.init()
+node = rclpy.create_node("onlooker")
+
+
+def ask(kind, name, request):
+    client = node.create_client(kind, name)
+    assert client.wait_for_service(60.0)
+    answer = client.call_async(request)
+    rclpy.spin_until_future_complete(node, answer, timeout_sec=60.0)
+    return answer.result()
+
+
+stop = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE))
+print(ask(ChangeState, "/recorder/change_state", stop).success)
+print(ask(GetState, "/recorder/get_state", GetState.Request()).current_state.label)
+"""
 
 
 def run(*words: str, **options) -> subprocess.CompletedProcess[str]:
@@ -71,4 +95,18 @@ def test_nodes_started_one_by_one_with_a_parameter_file_find_each_other(plan, al
                 node.kill()
     assert {name: node.returncode for name, node in nodes.items()} == dict.fromkeys(NODES, 0), told
     assert json.loads(told["manager"][0])["result"] == alone(episode)[0].result
+    assert check_bag(tmp_path / "bag").ok
+
+
+def test_a_node_shows_its_stage_and_lets_nobody_change_it(plan, tmp_path):
+    with Graph(plan(seed=5, drones=2), tmp_path / "bag", speed_factor=2.0, **PATIENT) as graph:
+        graph.start()
+        assert graph.wait_until_ready() < PATIENT["ready_timeout_s"]
+        command = [sys.executable, "-c", LOOK]
+        environment = {**os.environ, **graph.environment}
+        seen = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+        graph.interrupt()
+        record = graph.wait()
+    assert seen.stdout.split() == ["False", "active"], seen.stderr
+    assert record.result["invalid_reason"] == "interrupted"
     assert check_bag(tmp_path / "bag").ok

@@ -13,7 +13,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sar_msgs.msg import EpisodeEnd, Ready, TickDone
@@ -21,6 +20,7 @@ from sar_msgs.msg import EpisodeEnd, Ready, TickDone
 from sar_eval.config import Episode, prepare, scenario_from
 from sar_eval.lockstep import Gathering, UnwelcomeError, digest, padded
 from sar_eval.nodes.codec import counts
+from sar_eval.nodes.managed import ManagedNode
 from sar_eval.nodetable import DEPTH, PARAMETERS, Wire, wires_of
 
 DIAGNOSTICS_S = 1.0
@@ -36,7 +36,8 @@ class Shell:
     def __init__(self, name: str, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
         overrides = [Parameter(key, value=value) for key, value in (given or {}).items()]
         self.name = name
-        self.node = Node(name, context=context, parameter_overrides=overrides, enable_rosout=True)
+        self.node = ManagedNode(name, context=context, parameter_overrides=overrides)
+        self.active = False
         self.values = declare(self.node, name)
         self.run: int = self.values["run"]
         scenario = scenario_from(json.loads(self.values["scenario"]), f"{name}: parameter scenario")
@@ -67,6 +68,13 @@ class Shell:
                     raw=wire.recorded,
                     event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
                 )
+        self.node.move("configure")
+
+    def activate(self) -> None:
+        """The first tick begins."""
+        if not self.active:
+            self.active = True
+            self.node.move("activate")
 
     def send(self, topic: str, message: Any) -> None:
         self._publishers[topic].publish(message)
@@ -83,6 +91,7 @@ class Shell:
 
     def answer(self, tick: int, verdict: str = "") -> None:
         """All that this node does in a tick is done."""
+        self.activate()
         done = TickDone(run=self.run, tick=tick, node=self.name, verdict=verdict, digests=counts(self.take_digests()))
         self.send("/episode/tick_done", done)
 
@@ -173,6 +182,8 @@ class Shell:
         if not self.finished:
             self.finished = True
             self.diagnose()
+            if self.active:
+                self.node.move("deactivate")
 
     def destroy(self) -> None:
         """Leave when everyone has got what this node sent, or after a moment."""

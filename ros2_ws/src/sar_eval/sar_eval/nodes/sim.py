@@ -52,6 +52,7 @@ class SimNode(Shell):
         """The manager is ready last: then all are."""
         if self.ours("/episode/ready", message) and message.node == "manager" and self.started_s is None:
             self.started_s = self.progress_s = time.monotonic()
+            self.activate()
             self.publish(self.simulator.first())
 
     def on_orders(self, message: Orders) -> None:
