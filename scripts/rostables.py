@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 
 from sar_eval.launchargs import EPISODE, MEDIAN_SEEDS, NOISE_SWEEP, Argument
-from sar_eval.nodetable import NODES, PARAMETERS, topic_table
+from sar_eval.nodetable import ANSWERING, NODES, PARAMETERS, topic_table
 
 LAUNCH_FILES = {"episode": EPISODE, "median_seeds": MEDIAN_SEEDS, "noise_sweep": NOISE_SWEEP}
 
@@ -65,7 +66,18 @@ def arguments() -> str:
     return table(("argument", "default", "allowed", "launch files", "what it is"), rows)
 
 
-TABLES = {"topics": topics, "parameters": parameters, "arguments": arguments}
+def nodes() -> str:
+    """What flows between the nodes in a tick, as a diagram; what everyone says or hears is left out."""
+    edges: dict[tuple[str, str], list[str]] = {}
+    for wire in topic_table(1):
+        if not wire.recorded and max(len(wire.publishers), len(wire.subscribers)) < len(ANSWERING):
+            for ends in product(wire.publishers, wire.subscribers):
+                edges.setdefault(ends, []).append(wire.topic)
+    lines = [f'    {a} -->|"{"<br/>".join(topics)}"| {b}' for (a, b), topics in sorted(edges.items())]
+    return "\n".join(["```mermaid", "flowchart LR", *lines, "```"])
+
+
+TABLES = {"nodes": nodes, "topics": topics, "parameters": parameters, "arguments": arguments}
 
 
 def filled(page: str) -> str:

@@ -32,7 +32,7 @@ def test_a_stale_table_is_seen(script: dict[str, Any]) -> None:
 
 
 def test_a_page_without_a_block_is_refused(script: dict[str, Any]) -> None:
-    with pytest.raises(SystemExit, match="<!-- topics"):
+    with pytest.raises(SystemExit, match="one block <!-- nodes"):
         script["filled"]("# nothing")
 
 
