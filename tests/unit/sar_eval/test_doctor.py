@@ -114,7 +114,8 @@ def test_modules_are_found_without_being_imported(tmp_path: Path, monkeypatch: p
 def test_messages_that_were_never_built_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sar_msgs").mkdir()
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    monkeypatch.delitem(sys.modules, "sar_msgs", raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sar_msgs"]:
+        monkeypatch.delitem(sys.modules, name)
     assert not by_name(diagnose())["sar_msgs"].found
     sys.modules.pop("sar_msgs", None)
 

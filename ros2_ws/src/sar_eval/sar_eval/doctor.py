@@ -133,8 +133,8 @@ def _ros() -> list[Probe]:
         _module(
             "rclpy", "flying an episode as ROS 2 nodes", HOW_TO_GET_ROS, distributions=("rclpy", "ros-jazzy-rclpy")
         ),
-        _module("launch", "ROS 2 launch files", ros),
-        _module("launch_ros", "ROS 2 launch files", ros),
+        _module("launch", "ROS 2 launch files", ros, built=True),
+        _module("launch_ros", "ROS 2 launch files", ros, built=True),
         Probe(
             "ros2 CLI", ros2 is not None, os.environ.get("ROS_DISTRO", "") if ros2 else "", "ros2 bag, ros2 launch", ros
         ),
@@ -143,6 +143,7 @@ def _ros() -> list[Probe]:
             "our messages as ROS 2 types",
             HOW_TO_GET_MESSAGES,
             name="sar_msgs",
+            built=True,
         ),
     ]
 
@@ -230,10 +231,12 @@ def _module(
     name: str | None = None,
     distributions: tuple[str, ...] | None = None,
     required: bool = False,
+    built: bool = False,
 ) -> Probe:
+    """Whether a module can be imported; where a folder of our own may have its name, only a real package counts."""
     try:
         spec = importlib.util.find_spec(module)
-        found = spec is not None and spec.origin is not None
+        found = spec is not None and not (built and spec.origin is None)
     except (ImportError, ValueError):
         found = False
     version = _distribution_version(distributions or (module.partition(".")[0],)) if found else ""

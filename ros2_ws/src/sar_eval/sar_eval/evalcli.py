@@ -34,11 +34,7 @@ def evaluate(
 ) -> None:
     """Evaluate: the whole of Stage 1, its three median seeds, their Stage-2 missions in the village, the report.
 
-    Examples:
-
-      sar-eval eval
-
-      sar-eval eval --full --out runs/full
+    Example: sar-eval eval --full --out runs/full
 
     Stopped or killed, the same command goes on. Ends in false-alarm and collision rates with 95 % intervals.
     """
