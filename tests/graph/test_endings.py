@@ -117,3 +117,15 @@ def test_a_signal_to_every_process_twice_leaves_a_good_bag(number, plan, tmp_pat
     assert record.result["invalid_reason"] == "interrupted"
     assert {code for name, code in record.run["graph"]["exit_codes"].items() if name != "manager"} == {0}
     assert check_bag(tmp_path / "bag").ok
+
+
+def test_a_recorder_that_is_sent_away_alone_leaves_a_bag_that_says_so(plan, read_bag, tmp_path):
+    with Graph(plan(seed=3, drones=2), tmp_path / "bag", speed_factor=1.0, ready_timeout_s=120.0) as graph:
+        fly_for_seconds(graph, tmp_path / "bag")
+        os.kill(graph.processes["recorder"].pid, signal.SIGTERM)
+        record = graph.wait()
+    assert (record.result["invalid_reason"], record.run["silent"]) == ("lockstep_timeout", ["recorder"])
+    assert record.run["graph"]["exit_codes"]["recorder"] == 0
+    assert check_bag(tmp_path / "bag").ok
+    last = read_bag(tmp_path / "bag").topic("/episode/status")[-1].decoded
+    assert (last.valid, last.invalid_reason) == (False, "interrupted")

@@ -124,5 +124,7 @@ class RecorderNode(Shell):
         super().finish()
 
     def finish(self) -> None:
-        """Asked to stop without an end of the episode: what is written so far is kept."""
+        """Asked to stop without an end of the episode: what is written so far is kept, and says so."""
+        if self.ended is None:
+            self.spoil("interrupted")
         self.conclude()
