@@ -142,6 +142,11 @@ class Layout:
         """Bytes of one message, encapsulation header included."""
         return len(self._template)
 
+    @property
+    def template(self) -> NDArray[np.uint8]:
+        """The prototype's bytes."""
+        return self._template
+
     def encode(self, columns: Mapping[str, ArrayLike]) -> NDArray[np.uint8]:
         """K messages as rows of bytes, uint8[K, size].
 

@@ -155,6 +155,8 @@ class Scribe:
             )
             for i in range(n)
         ]
+        sizes = [layout.size for layout in self._odometry]
+        self._alike = [[i for i, own in enumerate(sizes) if own == size] for size in sorted(set(sizes))]
         self._setpoint = self._layout("sar_msgs/msg/Setpoint", {"header.frame_id": FRAME})
         self._status = [
             self._layout(
@@ -192,20 +194,26 @@ class Scribe:
         est_attitude = np.array([s.est_attitude for s in states])
         orientation = np.roll(est_attitude, -1, axis=-1)
         body_velocity = to_body(est_attitude, est_velocity)
-        rates = columns["angular_velocity"]
-        for i in range(self._n):
-            yield (
-                f"/uav_{i + 1}/odometry",
-                self._odometry[i].encode(
-                    {
-                        "header.stamp": stamps,
-                        "pose.pose.position": est_position[:, i],
-                        "pose.pose.orientation": orientation[:, i],
-                        "twist.twist.linear": body_velocity[:, i],
-                        "twist.twist.angular": rates[:, i],
-                    }
-                ),
-            )
+        moving = {
+            "pose.pose.position": est_position,
+            "pose.pose.orientation": orientation,
+            "twist.twist.linear": body_velocity,
+            "twist.twist.angular": columns["angular_velocity"],
+        }
+        yield from self._odometries(stamps, moving)
+
+    def _odometries(self, stamps: NDArray[np.int64], columns: dict[str, Floats]) -> Iterator[Batch]:
+        """Columns [K, N, ...]; drones whose messages have one size are written at once, then given their names."""
+        for drones in self._alike:
+            first = self._odometry[drones[0]]
+            flat = {path: values[:, drones].reshape(-1, values.shape[-1]) for path, values in columns.items()}
+            given: dict[str, NDArray[Any]] = {"header.stamp": np.repeat(stamps, len(drones)), **flat}
+            rows = first.encode(given).reshape(len(stamps), len(drones), -1)
+            names = np.array([self._odometry[i].template for i in drones])
+            own = (names != names[0]).any(axis=0)
+            rows[:, :, own] = names[:, own]
+            for k, i in enumerate(drones):
+                yield f"/uav_{i + 1}/odometry", rows[:, k]
 
     def setpoints(self, stamps: NDArray[np.int64], ticks: Sequence[Sequence[Command]]) -> Iterator[Batch]:
         """What every drone was commanded in K ticks; written for all drones at once, since their layout is one."""
