@@ -112,7 +112,7 @@ def fly_campaign(
                 nonlocal told_at
                 told = _tell(now)
                 progress.update(line, completed=now.done, note=told)
-                due = now.done % every == 0 or now.done == now.total
+                due = missing and (now.done % every == 0 or now.done == now.total)
                 if not err.is_terminal and due and now.done > told_at:
                     told_at = now.done
                     note(f"{now.done} of {now.total}: {told}")
