@@ -12,6 +12,7 @@ from sar_msgs.msg import EpisodeEnd, Orders, Ready, SwarmTick, Tick, TickDone
 from sar_eval.lockstep import Gathering
 from sar_eval.nodes.codec import counts, estimates_message, read_commands, truth_message
 from sar_eval.nodes.shell import Shell
+from sar_eval.nodes.transforms import Transforms
 from sar_eval.nodetable import ANSWERING, culprits
 from sar_eval.score import STATUS_TICKS
 from sar_eval.scribe import Scribe
@@ -29,6 +30,7 @@ class SimNode(Shell):
         super().__init__("sim", given, context)
         self.simulator = Simulator(self.episode)
         self.scribe = Scribe(self.episode)
+        self.transforms = Transforms(self.node)
         self.barrier = Gathering([*DECIDING, *ANSWERING])
         self.barrier.put("recorder", 0)
         self.decisions = Gathering(DECIDING)
@@ -109,6 +111,7 @@ class SimNode(Shell):
         for topic, rows in (self.scribe.clock(stamps), *self.scribe.world(stamps, [now.state])):
             self.keep(topic, rows.tobytes())
         self.digests = self.take_digests()
+        self.transforms.send(now.tick, now.state)
         self.shown = now.tick
 
     def pace(self, coming: SimTick) -> None:
