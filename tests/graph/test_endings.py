@@ -16,6 +16,7 @@ from tests.graph.conftest import PATIENT
 
 READY_S = 15.0
 NOTICED_S = 5.0
+"""From the kill to the record that says INVALID and why; the other processes then take a moment to leave."""
 
 
 def children() -> set[int]:
@@ -71,8 +72,10 @@ def test_a_killed_node_makes_the_episode_invalid(victim, plan, read_bag, tmp_pat
         fly_for_seconds(graph, tmp_path / "bag")
         killed_s = time.monotonic()
         os.kill(graph.processes[victim].pid, signal.SIGKILL)
-        record = graph.wait()
+        while graph.alive and not graph.file.exists():
+            time.sleep(0.01)
         noticed_s = time.monotonic() - killed_s
+        record = graph.wait()
     assert (record.result["valid"], record.result["invalid_reason"]) == (False, "lockstep_timeout")
     assert record.run["silent"] == [victim]
     assert record.run["graph"]["exit_codes"][victim] == -signal.SIGKILL
