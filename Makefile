@@ -31,8 +31,9 @@ ros: $(ROS_SET_UP) ros-note ## ROS 2 in .venv, our messages built for it; nothin
 ros-note:
 	@$(if $(NO_ROS),echo "make ros: $(NO_ROS)",:)
 
-test: lint types $(VENV)/.dev ros ## style, types and every test
-	$(BIN)/sar-eval run --duration-s 1 --no-bag >/dev/null
+test: $(VENV)/.dev ## style, types and every test; the simulator is compiled beside the checks
+	$(BIN)/sar-eval run --duration-s 1 --no-bag >/dev/null & compiling=$$!; \
+	$(MAKE) --no-print-directory lint types ros || { kill $$compiling; exit 1; }; wait $$compiling
 	$(BIN)/pytest -n logical --dist loadfile -m 'not alone'
 	$(BIN)/pytest -m alone
 

@@ -22,13 +22,13 @@ settings.register_profile("house", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("house")
 ROOT = Path(__file__).parent
-ALONE = ("graph", "launch")
-"""Folders of tests that fly a process per node against the wall clock."""
+ALONE = ("graph/test_command.py", "graph/test_endings.py", "graph/test_strangers.py", "launch/")
+"""Tests that fly a process per node against the wall clock."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.relative_to(ROOT).parts[0] in ALONE:
+        if item.path.relative_to(ROOT).as_posix().startswith(ALONE):
             item.add_marker(pytest.mark.alone)
 
 
