@@ -35,7 +35,7 @@ setup(
     entry_points={
         "console_scripts": [
             "sar-eval = sar_eval.cli:main",
-            *(f"{node}_node = sar_eval.nodes.main:{node}" for node in NODES),
+            *(f"{node}_node = sar_eval.nodes.main:{node}" for node in (*NODES, "px4_bridge")),
             "composed_nodes = sar_eval.nodes.main:composed",
         ]
     },

@@ -1,19 +1,50 @@
-"""The tiers an episode can be flown on, and which one ``auto`` means here."""
+"""Which tier ``auto`` means here, and the world a tier flies an episode in."""
 
 from __future__ import annotations
 
-from sar_core.errors import InputError
-from sar_eval.doctor import best_tier, diagnose
+from collections.abc import Generator
+from contextlib import contextmanager
 
-FLOWN = ("embedded",)
-"""Tiers this version flies, lowest first."""
+from sar_eval.config import Episode
+from sar_eval.console import note
+from sar_eval.doctor import best_tier, diagnose
+from sar_eval.simulator import Simulator, World
+from sar_eval.tiers import AUTOPILOTS, TIERS, check_tier
 
 
 def choose_tier(backend: str) -> tuple[str, str]:
     """The tier to fly on and, for ``auto``, a sentence on why; else an empty one."""
-    if backend == "auto":
-        _, why = best_tier(diagnose())
-        return FLOWN[-1], f"backend auto: {FLOWN[-1]}, the only tier this version flies ({why})"
-    if backend not in FLOWN:
-        raise InputError(f"backend {backend!r} is not known; allowed: {', '.join(FLOWN)}, auto")
-    return backend, ""
+    if backend != "auto":
+        check_tier(backend)
+        return backend, ""
+    found, why = best_tier(diagnose())
+    tier = found if found in TIERS else "sih"
+    return tier, f"backend auto: {tier} ({why})"
+
+
+def tier_of(backend: str) -> str:
+    """The tier to fly on; what auto chose is said."""
+    tier, why = choose_tier(backend)
+    if why:
+        note(why)
+    return tier
+
+
+@contextmanager
+def world_of(episode: Episode, speed: float = 1.0) -> Generator[World, None, None]:
+    """The world of an episode's tier, ready for its first tick and ended afterwards.
+
+    Real autopilots fly at ``speed`` times real time; the embedded simulator as fast as it goes.
+    """
+    if episode.tier not in AUTOPILOTS:
+        yield Simulator(episode)
+        return
+    from sar_eval.px4.launcher import Processes, find_px4
+    from sar_eval.px4.world import Px4World
+
+    world = Px4World(episode, Processes(find_px4() if episode.tier == "sih" else None), speed)
+    world.open()
+    try:
+        yield world
+    finally:
+        world.close()

@@ -29,6 +29,7 @@ from sar_eval.ledger import LEDGER, Ledger, Lock, write_whole
 from sar_eval.manifest import MANIFEST, Manifest, check_same, read_manifest
 from sar_eval.plan import Task
 from sar_eval.replay import differences
+from sar_eval.tiers import repeats
 from sar_eval.workers import Job, Outcome
 
 RESULTS = "results.json"
@@ -156,6 +157,8 @@ class Campaign:
 
     def _wants_bag(self, record: Record, mode: str) -> bool:
         result = record.result
+        if not repeats(result["tier"]):
+            return False
         if mode == "none" or result["invalid_reason"] == "worker_lost" or self.bags.has(result["episode_id"]):
             return False
         return mode == "all" or eventful(result)

@@ -6,15 +6,15 @@ import json
 import math
 import shlex
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from sar_core.errors import ContractError, RunError
-from sar_eval.console import PATTERN_HELP, Json, bar, err, note, out, say, stop
+from sar_core.errors import ContractError, InputError, RunError
+from sar_eval.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, bar, err, note, out, say, stop
 from sar_eval.studycli import DEFAULT_WORKERS, Workers
 
 LINES = 20
@@ -37,6 +37,8 @@ def stage2(
         str, typer.Option(help="v1: each world's committed set; a set's name; or none: drawn by the rules.")
     ] = "v1",
     config: Annotated[Path | None, typer.Option(help="Scenario file (YAML) for what all conditions share.")] = None,
+    backend: Annotated[str, typer.Option(help=BACKEND_HELP)] = "embedded",
+    speed: SimSpeed = 1.0,
     workers: Workers = DEFAULT_WORKERS,
     bags: Annotated[str, typer.Option(help="none; events: collisions, false alarms, INVALID; or all.")] = "none",
     bags_url: Annotated[
@@ -60,14 +62,19 @@ def stage2(
 
     Whatever ends it, the same command flies what is missing. Its results do not depend on workers, order or shards.
     """
+    from sar_eval.backends import tier_of
     from sar_eval.campaign import check_bags
     from sar_eval.cluster import Cluster
     from sar_eval.manifest import check_same, make_manifest, read_manifest
     from sar_eval.plan import cost, flight_order, make_plan, parse_shard, select
+    from sar_eval.tiers import repeats
     from sar_eval.workers import Crew
 
     check_bags(bags)
     choice, origin = _choice(seeds, stage1, episodes, patterns, worlds, victims, episode_set, config)
+    choice = replace(choice, tier=tier_of(backend), speed=speed)
+    if not repeats(choice.tier):
+        workers = _alone(choice.tier, workers, bags, cluster)
     plan = make_plan(choice)
     manifest = make_manifest(plan, origin)
     tasks = flight_order(select(plan, only or (), parse_shard(shard)), shuffle)
@@ -143,6 +150,19 @@ def merge(
     say(f"{target}: {merged.recorded} of {merged.planned} missions, {merged.bags} bags")
     if merged.missing:
         say(f"{len(merged.missing)} missions are missing, so no results.json; the first is {merged.missing[0]}")
+
+
+def _alone(tier: str, workers: int, bags: str, cluster: str | None) -> int:
+    """Real autopilots fly one mission at a time and none twice alike; how many workers that leaves."""
+    if cluster is not None:
+        raise InputError(f"cluster: tier {tier} flies on this machine only; leave --cluster out")
+    if bags == "events":
+        raise InputError(f"bags = events: tier {tier} cannot fly a mission again for its bag; allowed: none, all")
+    if workers not in (1, DEFAULT_WORKERS):
+        raise InputError(
+            f"workers = {workers}: tier {tier} flies one mission at a time, for its vehicles have one set of ports"
+        )
+    return 1
 
 
 def _choice(

@@ -15,7 +15,7 @@ from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
 from sar_eval.analysiscli import analyze, prereg_app, report
 from sar_eval.campaigncli import merge, stage2
-from sar_eval.console import PATTERN_HELP, Json, err, note, out, say, stop
+from sar_eval.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, err, note, out, say, stop
 from sar_eval.console import bar as bar_of
 from sar_eval.episodescli import episodes_app
 from sar_eval.evalcli import evaluate
@@ -61,16 +61,6 @@ def _compile(episode: Any) -> float:
         return compile_kernels(episode)
 
 
-def _backend(name: str) -> str:
-    """The tier to fly on; what auto chose is said."""
-    from sar_eval.backends import choose_tier
-
-    tier, why = choose_tier(name)
-    if why:
-        note(why)
-    return tier
-
-
 @app.command()
 def run(
     world: Annotated[str | None, typer.Option(help="World by name (see worlds/) or path to an SDF file.")] = None,
@@ -95,7 +85,8 @@ def run(
     ] = None,
     radio: Annotated[str | None, typer.Option(help="Link budget by name (configs/radio).")] = None,
     config: Annotated[Path | None, typer.Option(help="Scenario file (YAML); options given here win over it.")] = None,
-    backend: Annotated[str, typer.Option(help="embedded, or auto.")] = "embedded",
+    backend: Annotated[str, typer.Option(help=BACKEND_HELP)] = "embedded",
+    speed: SimSpeed = 1.0,
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for the bag; created if needed.")] = Path("runs"),
     bag: Annotated[bool, typer.Option(help="Record a bag; --no-bag flies without one.")] = True,
     record_: Annotated[str | None, typer.Option("--record", help="csi: raw frames too; about doubles the bag.")] = None,
@@ -105,8 +96,9 @@ def run(
 
     Example: sar-eval run --world forest --drones 6 --seed 3 --out runs/forest
     """
+    from sar_eval.backends import tier_of
     from sar_eval.config import load_scenario, prepare
-    from sar_eval.episode import fly_episode
+    from sar_eval.flying import fly as fly_mission
     from sar_eval.folders import ready_folder
 
     given = {
@@ -131,7 +123,7 @@ def run(
     if record_ not in (None, "csi"):
         raise InputError(f"--record {record_}: not known; allowed: csi")
     scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
-    plan = prepare(scenario, seed, episode, _backend(backend), source)
+    plan = prepare(scenario, seed, episode, tier_of(backend), source)
     if bag:
         ready_folder(out_dir)
     compile_s = _compile(plan)
@@ -143,7 +135,8 @@ def run(
             note = f"coverage {now.coverage:6.1%}  collisions {now.collisions}"
             bar.update(task, completed=now.search_time_s, note=note)
 
-        record = fly_episode(plan, out_dir / plan.episode_id if bag else None, watch, stop, csi=record_ == "csi")
+        bag_dir = out_dir / plan.episode_id if bag else None
+        record = fly_mission(plan, bag_dir, watch, stop, record_ == "csi", speed)
     record.run["compile_s"] = round(compile_s, 3)
     if as_json:
         print(json.dumps(record.as_dict()), flush=True)
@@ -173,11 +166,13 @@ def fly(
 
     nan means "not commanded". The flight starts at the first row's x y z, at rest, or on the ground if z is about 0.
     """
+    from sar_eval.backends import choose_tier
     from sar_eval.config import load_named_vehicle
     from sar_eval.fly import fly_script, read_script, write_trace
     from sar_eval.folders import ready_folder
 
-    _backend(backend)
+    if choose_tier(backend)[0] != "embedded" and backend != "auto":
+        raise InputError(f"--backend {backend}: fly knows embedded only; run and stage2 fly on real autopilots")
     script = read_script(setpoints)
     model = load_named_vehicle(vehicle, params)
     if seed < 0:

@@ -20,6 +20,7 @@ from sar_core.errors import InputError
 from sar_core.streams import stream
 from sar_eval.episodeset import EpisodeSet, load_set
 from sar_eval.resources import params_path, share_dir, world_path
+from sar_eval.tiers import fit
 from sar_sim.airframe import Vehicle, describe_validation, load_vehicle
 from sar_sim.devices import Device, make_devices
 from sar_sim.faults import Fault, FaultKind
@@ -317,6 +318,7 @@ def prepare(
     for name, value, limit in (("seed", seed, SEED_LIMIT), ("episode", index, INDEX_LIMIT)):
         if not 0 <= value < limit:
             raise InputError(f"{name} = {value}: must be 0 or more and below {limit}")
+    scenario = fit(scenario, tier, source)
     drawn_from = None
     if scenario.episode_set is not None:
         scenario, drawn_from = _from_set(scenario, scenario.episode_set, index, source)

@@ -16,7 +16,7 @@ from sar_eval.recorder import Recording
 from sar_eval.score import STATUS_TICKS, Score
 from sar_eval.scribe import REPORT_TICKS, STATUS_DONE
 from sar_eval.sensing import Claim, Heard, Sensing, make_receiver
-from sar_eval.simulator import Simulator
+from sar_eval.simulator import Simulator, SpoiltError, World
 from sar_eval.swarm import Swarm
 from sar_sim.coverage import Coverage
 from sar_sim.fleet import FleetState, stamp_ns
@@ -52,10 +52,12 @@ class Record:
 class Flight:
     """An episode under way. ``advance`` flies one tick; the parts it holds know only what they may."""
 
-    def __init__(self, episode: Episode, logbook: Logbook | None) -> None:
+    def __init__(self, episode: Episode, logbook: Logbook | None, world: World | None = None) -> None:
+        """``world`` is what it flies in; the embedded simulator unless one is given."""
         self.episode = episode
         self.logbook = logbook
-        self.simulator = Simulator(episode)
+        self.simulator = Simulator(episode) if world is None else world
+        self.trouble = ""
         self.receiver = make_receiver(episode) if episode.radio is not None else None
         self.swarm = Swarm(episode)
         first = self.simulator.first()
@@ -127,7 +129,12 @@ class Flight:
     def advance(self) -> None:
         """One tick: move, judge, talk, decide, record."""
         score, swarm = self.score, self.swarm
-        now = self.simulator.step(swarm.commands, score.orders.search_begin_s)
+        try:
+            now = self.simulator.step(swarm.commands, score.orders.search_begin_s)
+        except SpoiltError as error:
+            self.trouble = error.detail
+            score.spoil(error.reason)
+            return
         events = score.observe(now)
         if score.orders.invalid_reason:
             return
@@ -183,22 +190,24 @@ def fly_episode(
     watch: Callable[[Progress], None] | None = None,
     stop: Callable[[], str | None] | None = None,
     csi: bool = False,
+    world: World | None = None,
 ) -> Record:
     """Fly one episode to its end and return its record; with ``bag``, leave a verified bag there.
 
     ``stop`` is asked once a simulated second; a reason ends the episode as INVALID with that reason and a good bag.
     ``csi`` puts raw frames into the bag too.
+    ``world`` is flown in and left open; without one the embedded simulator is.
     ``watch`` is told once a simulated second, after all of that second was handed to the disk.
     """
     began = time.perf_counter()
     logbook = Logbook(episode, bag, csi) if bag is not None else None
     recording: Recording | None = None
     try:
-        flight = Flight(episode, logbook)
+        flight = Flight(episode, logbook, world)
         looped = time.perf_counter()
         while not flight.done:
             flight.advance()
-            if flight.tick % REPORT_TICKS == 0:
+            if flight.tick % REPORT_TICKS == 0 and not flight.trouble:
                 if stop is not None:
                     flight.score.spoil(stop() or "")
                 if not flight.done:
@@ -222,5 +231,8 @@ def fly_episode(
         "bag": str(recording.path) if recording else None,
         "bag_bytes": recording.size_bytes if recording else None,
         "bag_messages": recording.messages if recording else None,
+        **flight.simulator.facts(),
     }
+    if flight.trouble:
+        run["invalid_detail"] = flight.trouble
     return Record(result, run)

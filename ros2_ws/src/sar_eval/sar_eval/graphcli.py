@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sar_core.errors import InputError, RunError
-from sar_eval.console import PATTERN_HELP, Json, err, note, stop
+from sar_eval.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, err, note, stop
 
 
 def graph(
@@ -25,7 +25,11 @@ def graph(
     config: Annotated[Path | None, typer.Option(help="Scenario file (YAML); options given here win over it.")] = None,
     composed: Annotated[bool, typer.Option(help="All nodes in one process instead of one each.")] = False,
     speed_factor: Annotated[float, typer.Option(help="Simulated over wall time at most; 0: as fast as it goes.")] = 0.0,
-    lockstep_timeout_s: Annotated[float, typer.Option(help="Wall time after which a silent node ends it.")] = 2.0,
+    backend: Annotated[str, typer.Option(help=BACKEND_HELP)] = "embedded",
+    sim_speed: SimSpeed = 1.0,
+    lockstep_timeout_s: Annotated[
+        float | None, typer.Option(help="Wall time after which a silent node ends it; default 2, real autopilots 5.")
+    ] = None,
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for the bag; created if needed.")] = Path("runs"),
     bag: Annotated[bool, typer.Option(help="Record a bag; --no-bag flies without one.")] = True,
     record_: Annotated[str | None, typer.Option("--record", help="csi: raw frames too; about doubles the bag.")] = None,
@@ -35,6 +39,7 @@ def graph(
 
     Example: sar-eval graph --world village --seed 3 --out runs/graph
     """
+    from sar_eval.backends import tier_of
     from sar_eval.config import load_scenario, prepare
     from sar_eval.folders import ready_folder
     from sar_eval.graph import fly_graph, require_ros
@@ -42,6 +47,7 @@ def graph(
     from sar_eval.recordtable import print_record
 
     require_ros()
+    patience: dict[str, float] = {}
     if record_ not in (None, "csi"):
         raise InputError(f"--record {record_}: not known; allowed: csi")
     given = {
@@ -54,7 +60,9 @@ def graph(
         "episode_set": episode_set,
     }
     scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
-    plan = prepare(scenario, seed, episode, "embedded", source)
+    plan = prepare(scenario, seed, episode, tier_of(backend), source)
+    if lockstep_timeout_s is not None:
+        patience["lockstep_timeout_s"] = lockstep_timeout_s
     if bag:
         ready_folder(out_dir)
     with err.status("compiling the simulator (about a minute on a new machine, then cached)"):
@@ -67,7 +75,8 @@ def graph(
         csi=record_ == "csi",
         stop=stop,
         speed_factor=speed_factor,
-        lockstep_timeout_s=lockstep_timeout_s,
+        sim_speed=sim_speed,
+        **patience,
     )
     record.run["compile_s"] = round(compile_s, 3)
     if as_json:

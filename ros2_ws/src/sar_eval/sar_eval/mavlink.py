@@ -23,6 +23,8 @@ PX4_AUTO_MODES = {"ready": 1, "takeoff": 2, "loiter": 3, "mission": 4, "rtl": 5,
 
 ORIGIN = Origin(47.397742, 8.545594, 489.4)
 """The zero of every world's local frame on the Earth: where PX4's own simulator starts by default."""
+EMBEDDED_MARK = b"sar_eval"
+"""AUTOPILOT_VERSION.flight_custom_version of our own vehicle, by which it is told from a PX4."""
 
 
 def dialect() -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 
 from sar_eval.config import Episode
 from sar_eval.scribe import episode_topics
+from sar_eval.tiers import AUTOPILOTS
 
 PACKAGE = "sar_eval"
 NODES = ("sim", "csi", "swarm", "referee", "recorder", "manager")
@@ -27,6 +28,8 @@ DEPTH = 200
 """Messages a reliable topic holds for a slow reader: more than any topic carries in the two ticks a reader may lag."""
 STARTED = ".started"
 """Suffix of an empty file beside the record's, which the manager makes as the first tick begins."""
+PATIENCE = {"lockstep_timeout_s": 5.0, "ready_timeout_s": 120.0}
+"""Real autopilots boot in real time, and the gate that watches over them has the first word on silence."""
 INTEGER_LIMIT = (1 << 63) - 1
 
 
@@ -46,6 +49,7 @@ PARAMETERS = (
     Parameter("scenario", "{}", "Scenario as JSON text; keys as in configs/scenarios/default.yaml."),
     Parameter("seed", 0, "Seed of sensor, link and motor noise.", low=0, high=INTEGER_LIMIT),
     Parameter("episode", 0, "Index in the episode set: decides wind and layout.", low=0, high=(1 << 32) - 1),
+    Parameter("tier", "embedded", "What flies: embedded, sih or sitl."),
     Parameter(
         "run",
         0,
@@ -65,6 +69,7 @@ PARAMETERS = (
         600.0,
     ),
     Parameter("ready_timeout_s", 30.0, "Wall time the nodes have to find each other.", ("manager",), 0.1, 600.0),
+    Parameter("sim_speed", 1.0, "Simulated over wall time of real autopilots (sih, sitl).", ("sim",), 0.1, 8.0),
     Parameter("speed_factor", 0.0, "Simulated over wall time, at most; 0: as fast as it goes.", ("sim",), 0.0, 1000.0),
 )
 
@@ -87,12 +92,14 @@ class Settings:
     scenario: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     episode: int = 0
+    tier: str = "embedded"
     run: int = 0
     bag: Path | None = None
     record_csi: bool = False
     record_file: Path | None = None
     lockstep_timeout_s: float = 2.0
     ready_timeout_s: float = 30.0
+    sim_speed: float = 1.0
     speed_factor: float = 0.0
 
     def parameters(self, node: str) -> dict[str, Any]:
@@ -108,12 +115,21 @@ class Settings:
 
 def settings_of(episode: Episode, **others: Any) -> Settings:
     """Settings that fly a prepared episode."""
-    return Settings(scenario=episode.plain_scenario(), seed=episode.seed, episode=episode.index, **others)
+    if episode.tier in AUTOPILOTS:
+        others = {**PATIENCE, **others}
+    return Settings(
+        scenario=episode.plain_scenario(), seed=episode.seed, episode=episode.index, tier=episode.tier, **others
+    )
 
 
 def node_table(settings: Settings) -> tuple[NodeRow, ...]:
     """Every node of the graph, in the order in which they are started."""
-    return tuple(NodeRow(name, f"{name}_node", settings.parameters(name)) for name in NODES)
+    return tuple(NodeRow(name, executable_of(name, settings.tier), settings.parameters(name)) for name in NODES)
+
+
+def executable_of(name: str, tier: str) -> str:
+    """What is started as a node; where real autopilots fly, the world's part is played by the bridge to them."""
+    return "px4_bridge_node" if name == "sim" and tier in AUTOPILOTS else f"{name}_node"
 
 
 def culprits(missing: Iterable[str]) -> list[str]:
@@ -145,7 +161,7 @@ _INNER = (
     Wire("/episode/tick_done", "sar_msgs/msg/TickDone", ANSWERING, ("sim",)),
     Wire("/episode/orders", "sar_msgs/msg/Orders", ("manager",), ("sim", "swarm", "referee")),
     Wire("/episode/end", "sar_msgs/msg/EpisodeEnd", ("sim", "manager"), NODES, latched=True),
-    Wire("/episode/result", "sar_msgs/msg/EpisodeResult", ("referee", "recorder"), ("manager",), latched=True),
+    Wire("/episode/result", "sar_msgs/msg/EpisodeResult", ("sim", "referee", "recorder"), ("manager",), latched=True),
     Wire("/sim/truth", "sar_msgs/msg/SimTruth", ("sim",), ("csi", "referee")),
     Wire("/sim/estimates", "sar_msgs/msg/SimEstimates", ("sim",), ("swarm", "manager")),
     Wire("/csi/frames", "sar_msgs/msg/CsiFrames", ("csi",), ("swarm",)),

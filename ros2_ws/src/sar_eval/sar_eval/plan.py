@@ -36,6 +36,8 @@ class Choice:
     episode_set: str | None = None
     """A version such as v1, which is each world's own set, or the name of one set; None: drawn by the rules."""
     tier: str = "embedded"
+    speed: float = 1.0
+    """Simulated over wall time of real autopilots."""
     source: Source | None = None
 
     def set_of(self, world: str) -> str | None:
@@ -53,6 +55,7 @@ class Task:
     seed: int
     index: int
     tier: str
+    speed: float = 1.0
 
     def prepare(self) -> Episode:
         return prepare(self.scenario, self.seed, self.index, self.tier)
@@ -103,7 +106,14 @@ def make_plan(choice: Choice) -> Plan:
                         sample.drawn_from.level(index)
                 samples.append(sample)
                 tasks += [
-                    Task(replace(sample, seed=seed, index=index).episode_id, scenario, seed, index, choice.tier)
+                    Task(
+                        replace(sample, seed=seed, index=index).episode_id,
+                        scenario,
+                        seed,
+                        index,
+                        choice.tier,
+                        choice.speed,
+                    )
                     for seed in choice.seeds
                     for index in choice.episodes
                 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_core.errors import RunError
 from sar_core.mailboxes import Delivered
 from sar_eval.config import Episode
 from sar_sim.faults import Injector
@@ -47,6 +48,26 @@ class SimTick(NamedTuple):
     delivered: Delivered
 
 
+class SpoiltError(RunError):
+    """The host or a vehicle's simulator failed: ``reason`` is the code in the record."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+
+class World(Protocol):
+    """What an episode flies in: the embedded simulator, or real autopilots. ``step`` may raise SpoiltError."""
+
+    air: Air
+
+    def first(self) -> SimTick: ...
+    def step(self, commands: Sequence[Command], search_begin_s: float) -> SimTick: ...
+    def facts(self) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+
+
 class Simulator:
     """Vehicles, faults and air. ``first`` is the world before anything moves; then ``step`` every tick."""
 
@@ -82,3 +103,10 @@ class Simulator:
         track = self.fleet.tick(len(times) - 1)
         time_s = float(times[-1])
         return SimTick(self.tick, time_s, times, track, self.fleet.snapshot(), self.air.carry(time_s))
+
+    def facts(self) -> dict[str, Any]:
+        """Nothing of this host decides anything here."""
+        return {}
+
+    def close(self) -> None:
+        """Nothing to end."""

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval.bagstore import is_url, send_bag
-from sar_eval.episode import Record, fly_episode
+from sar_eval.episode import Record
+from sar_eval.flying import fly
 from sar_eval.plan import Task
 
 RETRIES = 1
@@ -63,7 +64,7 @@ def fly_job(job: Job, stop: Callable[[], str | None] | None = None) -> Outcome:
         episode = None
         try:
             episode = job.task.prepare()
-            record = fly_episode(episode, bag, None, stop)
+            record = fly(episode, bag, None, stop, speed=job.task.speed)
             break
         except Exception as error:
             unreadable = episode is None and isinstance(error, SarError)

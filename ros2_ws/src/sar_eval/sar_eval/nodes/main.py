@@ -82,6 +82,11 @@ def sim() -> int:
     return _alone("sim")
 
 
+def px4_bridge() -> int:
+    """The world's part where real autopilots fly."""
+    return _alone("sim")
+
+
 def csi() -> int:
     return _alone("csi")
 

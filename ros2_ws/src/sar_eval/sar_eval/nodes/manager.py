@@ -23,6 +23,7 @@ from sar_eval.nodetable import NODES, STARTED, Wire
 from sar_eval.orders import Orders, direct
 from sar_eval.scribe import Scribe
 from sar_eval.simulator import time_of
+from sar_eval.tiers import AUTOPILOTS
 from sar_sim.fleet import stamp_ns
 
 LATER_S = 1.0
@@ -175,7 +176,8 @@ class ManagerNode(Shell):
         """Make the record once referee and recorder have said their last word, or cannot any more."""
         if self.ended is None or self.record is not None:
             return
-        waiting = {"referee", "recorder"} - self.results.keys() - set(self.ended.silent)
+        told = {"referee", "recorder", *(["sim"] if self.episode.tier in AUTOPILOTS else [])}
+        waiting = told - self.results.keys() - set(self.ended.silent)
         patience_s = COLLECT_SPOILT_S if self.ended.silent else COLLECT_S
         if waiting and time.monotonic() - self.ended_s < patience_s:
             return
@@ -197,6 +199,7 @@ class ManagerNode(Shell):
             "setup_s": round(started_s - self.born_s, 4),
             **{"bag": None, "bag_bytes": None, "bag_messages": None},
             **self.results.get("recorder", {}),
+            **self.results.get("sim", {}),
             "silent": list(end.silent),
             "diagnostics": {node: told for node, told in sorted(problems.items()) if told},
         }

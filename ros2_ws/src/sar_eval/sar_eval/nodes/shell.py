@@ -41,7 +41,8 @@ class Shell:
         self.values = declare(self.node, name)
         self.run: int = self.values["run"]
         scenario = scenario_from(json.loads(self.values["scenario"]), f"{name}: parameter scenario")
-        self.episode: Episode = prepare(scenario, self.values["seed"], self.values["episode"])
+        seed, index, tier = self.values["seed"], self.values["episode"], self.values["tier"]
+        self.episode: Episode = prepare(scenario, seed, index, tier)
         self.wires = {w.topic: w for w in wires_of(self.episode, bool(self.values.get("record_csi", False)))}
         self.finished = False
         self.ready = False

@@ -1,14 +1,20 @@
-"""The simulator as a node: moves the world by a tick when every other node has done the one before."""
+"""The world as a node: moves it by a tick when every other node has done the one before.
+
+What it moves is the embedded simulator, or real autopilots behind MAVLink; then this node is the bridge to them.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from sar_msgs.msg import EpisodeEnd, Orders, Ready, SwarmTick, Tick, TickDone
+from sar_msgs.msg import EpisodeEnd, EpisodeResult, Orders, Ready, SwarmTick, Tick, TickDone
 
+from sar_eval.backends import world_of
 from sar_eval.lockstep import Gathering
 from sar_eval.nodes.codec import counts, estimates_message, read_commands, truth_message
 from sar_eval.nodes.shell import Shell
@@ -16,7 +22,7 @@ from sar_eval.nodes.transforms import Transforms
 from sar_eval.nodetable import ANSWERING, culprits
 from sar_eval.score import STATUS_TICKS
 from sar_eval.scribe import Scribe
-from sar_eval.simulator import SimTick, Simulator
+from sar_eval.simulator import SimTick, SpoiltError, World
 from sar_sim.fleet import stamp_ns
 
 DECIDING = ("swarm/tick", "manager/orders")
@@ -28,7 +34,9 @@ class SimNode(Shell):
 
     def __init__(self, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
         super().__init__("sim", given, context)
-        self.simulator = Simulator(self.episode)
+        self.held = ExitStack()
+        self.spoilt: SpoiltError | None = None
+        self.simulator: World | None = self.open()
         self.scribe = Scribe(self.episode)
         self.transforms = Transforms(self.node)
         self.barrier = Gathering([*DECIDING, *ANSWERING])
@@ -50,12 +58,34 @@ class SimNode(Shell):
             }
         )
 
+    def open(self) -> World | None:
+        """What the episode flies in; a world that does not come to life ends it as soon as there is someone to tell."""
+        try:
+            return self.held.enter_context(world_of(self.episode, self.values["sim_speed"]))
+        except SpoiltError as error:
+            self.spoilt = error
+            return None
+
+    def destroy(self) -> None:
+        self.held.close()
+        super().destroy()
+
     def on_partner(self, message: Ready) -> None:
         """The manager is ready last: then all are."""
         if self.ours("/episode/ready", message) and message.node == "manager" and self.started_s is None:
             self.started_s = self.progress_s = time.monotonic()
             self.activate()
-            self.publish(self.simulator.first())
+            if self.simulator is not None:
+                try:
+                    self.publish(self.simulator.first())
+                except SpoiltError as error:
+                    self.spoilt = error
+            self.end_if_spoilt()
+
+    def end_if_spoilt(self) -> None:
+        if self.spoilt is not None and not self.over:
+            self.complain(self.spoilt.reason, self.spoilt.detail)
+            self.end(self.spoilt.reason, [])
 
     def on_orders(self, message: Orders) -> None:
         if self.ours("/episode/orders", message):
@@ -76,6 +106,8 @@ class SimNode(Shell):
         if part in DECIDING:
             self.decisions.put(part, tick, message)
             self.foresee()
+            if self.over:
+                return
         parts = self.barrier.take()
         if parts is not None:
             self.progress_s = time.monotonic()
@@ -84,9 +116,13 @@ class SimNode(Shell):
     def foresee(self) -> None:
         """What the swarm decided is known: move the world while the others still work on this tick."""
         parts = self.decisions.take()
-        if parts is not None:
+        if parts is not None and self.simulator is not None:
             commands = read_commands(parts["swarm/tick"])
-            self.coming = self.simulator.step(commands, parts["manager/orders"].search_begin_s)
+            try:
+                self.coming = self.simulator.step(commands, parts["manager/orders"].search_begin_s)
+            except SpoiltError as error:
+                self.spoilt = error
+                self.end_if_spoilt()
 
     def close_tick(self, parts: dict[str, Any]) -> None:
         """Everyone has done the tick: end the episode, or show where the world has moved."""
@@ -102,6 +138,7 @@ class SimNode(Shell):
 
     def publish(self, now: SimTick) -> None:
         """What others wait for comes first."""
+        assert self.simulator is not None
         air = self.simulator.air
         delivery = air.take_delivery() if now.tick % STATUS_TICKS == 0 else None
         self.send("/sim/truth", truth_message(self.run, now))
@@ -132,6 +169,9 @@ class SimNode(Shell):
 
     def end(self, reason: str, silent: list[str]) -> None:
         self.over = True
+        facts = {} if self.simulator is None else self.simulator.facts()
+        if facts:
+            self.send("/episode/result", EpisodeResult(run=self.run, node=self.name, json=json.dumps(facts)))
         end = EpisodeEnd(run=self.run, tick=self.shown, reason=reason, silent=silent)
         end.digests = counts(self.digests)
         self.send("/episode/end", end)

@@ -1,0 +1,62 @@
+"""An episode on whatever tier it is for: the world is opened and ended around it, and spoilt flights are repeated."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sar_eval.backends import world_of
+from sar_eval.config import Episode
+from sar_eval.episode import Progress, Record, fly_episode
+from sar_eval.invalid import invalid_record
+from sar_eval.simulator import SpoiltError
+from sar_eval.tiers import AUTOPILOTS
+
+RETRIES = 1
+"""How often an episode that its host or a simulator spoilt is flown again."""
+
+
+def fly(
+    episode: Episode,
+    bag: Path | None,
+    watch: Callable[[Progress], None] | None = None,
+    stop: Callable[[], str | None] | None = None,
+    csi: bool = False,
+    speed: float = 1.0,
+    retries: int = RETRIES,
+) -> Record:
+    """As :func:`fly_episode`, on the episode's own tier; ``run`` tells of every attempt that was spoilt.
+
+    The bag is the last attempt's.
+    """
+    if episode.tier not in AUTOPILOTS:
+        return fly_episode(episode, bag, watch, stop, csi)
+    spoilt: list[dict[str, Any]] = []
+    while True:
+        record = _attempt(episode, bag, watch, stop, csi, speed)
+        detail = record.run.get("invalid_detail")
+        if detail is not None:
+            spoilt.append({"reason": record.result["invalid_reason"], "detail": detail})
+        if detail is None or len(spoilt) > retries:
+            return Record(record.result, {**record.run, "spoilt_attempts": spoilt})
+        if bag is not None:
+            shutil.rmtree(bag, ignore_errors=True)
+
+
+def _attempt(
+    episode: Episode,
+    bag: Path | None,
+    watch: Callable[[Progress], None] | None,
+    stop: Callable[[], str | None] | None,
+    csi: bool,
+    speed: float,
+) -> Record:
+    """One flight; vehicles that never got ready leave a record without a bag."""
+    try:
+        with world_of(episode, speed) as world:
+            return fly_episode(episode, bag, watch, stop, csi, world)
+    except SpoiltError as error:
+        record = invalid_record(episode, error.reason)
+        return Record(record.result, {**record.run, "invalid_detail": error.detail})
