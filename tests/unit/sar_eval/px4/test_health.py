@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +16,7 @@ from sar_eval.simulator import SpoiltError
 
 def vehicle(index: int) -> Any:
     told = Telemetry(ORIGIN)
-    told.armed, told.mode = True, "offboard"
+    told.armed, told.mode, told.estimator_ok = True, "offboard", True
     return SimpleNamespace(
         name=f"vehicle {index + 1}",
         told=told,
@@ -124,7 +123,7 @@ def test_a_vehicle_that_does_not_arm_is_named_with_its_words() -> None:
     flight = Flight()
     flight.vehicles[0].told.armed = False
     flight.vehicles[0].told.texts = ["Preflight Fail: no compass"]
-    with pytest.raises(SpoiltError, match="arm_refused: vehicle 1 .*no answer.*no compass"):
+    with pytest.raises(SpoiltError, match=r"arm_refused: vehicle 1 .*no answer.*no compass"):
         flight.fly(10.0)
     assert flight.now_s == pytest.approx(5.0, abs=0.1)
 
@@ -146,7 +145,15 @@ def test_an_estimator_without_position_is_named() -> None:
     flight = Flight()
     flight.fly(2.0)
     for each in flight.vehicles:
-        each.told.estimator_s = -math.inf
-    with pytest.raises(SpoiltError) as caught:
+        each.told.estimator_s, each.told.estimator_ok = flight.now_s - 4.0, False
+    with pytest.raises(SpoiltError, match="estimator: vehicle 1 has not known where it is for 4"):
         flight.gate.check(flight.now_s)
-    assert caught.value.reason == "estimator"
+
+
+def test_an_estimator_that_says_nothing_is_a_gap() -> None:
+    flight = Flight()
+    flight.fly(2.0)
+    for each in flight.vehicles:
+        each.told.estimator_s = flight.now_s - 11.0
+    with pytest.raises(SpoiltError, match="sensor_gap: vehicle 1 said nothing of its estimator"):
+        flight.gate.check(flight.now_s)

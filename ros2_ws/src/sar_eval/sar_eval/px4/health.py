@@ -33,6 +33,9 @@ class Limits:
     mode_s: float = 2.5
     """A vehicle may be out of OFFBOARD for so long: two heartbeats."""
     estimator_s: float = 3.0
+    """The estimator may say that it has no position for so long."""
+    estimator_gap_s: float = 10.0
+    """It tells of itself twice a second of vehicle time; a message may be lost."""
     rtf_floor: float = 0.5
     """Share of the speed asked for that must be reached over ``rtf_window_s``."""
     rtf_window_s: float = 10.0
@@ -116,8 +119,12 @@ class Gate:
             gap_s = told.heard_s - series.last_s
             if gap_s > self.limits.gap_s:
                 raise SpoiltError("sensor_gap", f"{vehicle.name} sent no {name} for {gap_s:.1f} s")
-        if now_s - told.estimator_s > self.limits.estimator_s:
-            raise SpoiltError("estimator", f"the estimator of {vehicle.name} has had no position for too long")
+        lost_s = now_s - told.estimator_s
+        if not told.estimator_ok and lost_s > self.limits.estimator_s:
+            flags = f"flags {told.estimator_flags:#b}"
+            raise SpoiltError("estimator", f"{vehicle.name} has not known where it is for {lost_s:.1f} s ({flags})")
+        if lost_s > self.limits.estimator_gap_s:
+            raise SpoiltError("sensor_gap", f"{vehicle.name} said nothing of its estimator for {lost_s:.1f} s")
 
     def _check_arming(self, vehicle: PilotedVehicle, now_s: float) -> None:
         waited = (now_s - vehicle.wanted_since_s) * self.speed

@@ -128,6 +128,7 @@ class Telemetry:
         self.fix_s = -math.inf
         self.estimator_s = -math.inf
         self.estimator_ok = False
+        self.estimator_flags = 0
         self.identity: Identity | None = None
         self.origin_told: tuple[float, float] | None = None
         self.texts: list[str] = []
@@ -191,6 +192,7 @@ class Telemetry:
 
     def _estimator_status(self, arrival_s: float, m: Any) -> None:
         self.estimator_ok = m.flags & ESTIMATOR_NEEDS == ESTIMATOR_NEEDS
+        self.estimator_flags = m.flags
         if self.estimator_ok:
             self.estimator_s = arrival_s
 

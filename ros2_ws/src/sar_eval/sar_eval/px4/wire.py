@@ -65,9 +65,6 @@ class Wire:
                 "end the program that holds it, a ground station or another evaluation"
             ) from error
 
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
     def write(self, frame: bytes) -> None:
         """pymavlink sends through this. A datagram the vehicle does not take is as lost as any other."""
         with contextlib.suppress(OSError):

@@ -7,7 +7,6 @@ moment; what each vehicle told is looked up at the same instants, by the kernel'
 from __future__ import annotations
 
 import math
-import selectors
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,9 +37,9 @@ STREAM_FIRST_S = 1.5
 FRAME_SETTLES_S = 3.0
 FRAME_WITHIN_M = 3.0
 """A vehicle whose estimate is nearer to its truth than this has taken the common frame."""
-POLL_S = 0.02
-GATHER_S = 0.002
-"""Wall time left for more to arrive before all of it is read: a wake-up per datagram would cost more than it tells."""
+POLL_S = 0.004
+"""Wall time between looks at what has arrived: a wake-up per datagram would cost more than it tells."""
+CHECK_S = 0.05
 STAND_S = 0.05
 """Wall time between setpoints while vehicles stand."""
 _FREE = np.full(3, np.nan)
@@ -57,10 +56,10 @@ class Px4World:
         self.tick = 0
         self.vehicles: list[PilotedVehicle] = []
         self.limits = limits or Limits()
-        self._selector = selectors.DefaultSelector()
         self._zero_s = 0.0
         self._began_s = self._ended_s = math.nan
         self._last_track = np.zeros((s.drones, 3))
+        self._checked_s = self._asked_frame_s = -math.inf
         self.late_s = 0.0
         self.estimate_errors: list[float] = []
 
@@ -71,7 +70,6 @@ class Px4World:
             for instance in range(len(homes)):
                 vehicle = PilotedVehicle(instance, ORIGIN)
                 self.vehicles.append(vehicle)
-                self._selector.register(vehicle.wire, selectors.EVENT_READ)
             self.gate = Gate(self.vehicles, self.limits, self.speed)
             self.launcher.start(homes, parameters_of(self.episode), self.speed)
             self._get_ready()
@@ -118,8 +116,6 @@ class Px4World:
                 each.set_origin()
         return False
 
-    _asked_frame_s = -math.inf
-
     def _wait(self, deadline: float, done: Callable[[PilotedVehicle], bool], complaint: str) -> None:
         """Until every vehicle is so far; standing setpoints are streamed meanwhile."""
         stand_s = -math.inf
@@ -134,17 +130,18 @@ class Px4World:
                 raise SpoiltError("not_ready", f"{late} {complaint} within {READY_S:g} s")
 
     def _pump(self) -> float:
-        """Listen, answer, look after everyone's health; returns the time."""
-        self._selector.select(POLL_S)
-        time.sleep(GATHER_S)
+        """Listen, answer, now and then look after everyone's health; returns the time."""
+        time.sleep(POLL_S)
         for vehicle in self.vehicles:
             vehicle.listen()
         now = time.monotonic()
         for vehicle in self.vehicles:
             vehicle.talk(now)
-        self.launcher.check()
-        if all(math.isfinite(vehicle.told.heard_s) for vehicle in self.vehicles):
-            self.gate.check(now)
+        if now - self._checked_s >= CHECK_S:
+            self._checked_s = now
+            self.launcher.check()
+            if all(math.isfinite(vehicle.told.heard_s) for vehicle in self.vehicles):
+                self.gate.check(now)
         return now
 
     def _take_control(self) -> None:
@@ -271,7 +268,6 @@ class Px4World:
         self.launcher.stop()
         for vehicle in self.vehicles:
             vehicle.close()
-        self._selector.close()
 
 
 def _home(x: float, y: float) -> Origin:
