@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from sar_eval.config import Episode
 from sar_eval.console import note
 from sar_eval.doctor import best_tier, diagnose
+from sar_eval.mavlink import dialect
 from sar_eval.simulator import Simulator, World
 from sar_eval.tiers import AUTOPILOTS, TIERS, check_tier
 
@@ -23,10 +24,16 @@ def choose_tier(backend: str) -> tuple[str, str]:
 
 
 def tier_of(backend: str) -> str:
-    """The tier to fly on; what auto chose is said."""
+    """The tier to fly on; what auto chose is said, and what the tier lacks here before anything is started."""
     tier, why = choose_tier(backend)
     if why:
         note(why)
+    if tier in AUTOPILOTS:
+        dialect()
+    if tier == "sih":
+        from sar_eval.px4.launcher import find_px4
+
+        find_px4()
     return tier
 
 

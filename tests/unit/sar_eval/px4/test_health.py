@@ -47,7 +47,7 @@ class Flight:
                 if i in self.silent:
                     continue
                 told = each.told
-                told.heard_s = told.estimator_s = self.now_s
+                told.heard_s = told.estimator_s = told.fix_s = self.now_s
                 told.clock.add(self.now_s, self.clocks[i])
                 for name in self.streams[i]:
                     getattr(told, name).add(self.now_s, np.zeros(1))
@@ -147,6 +147,14 @@ def test_an_estimator_without_position_is_named() -> None:
     for each in flight.vehicles:
         each.told.estimator_s, each.told.estimator_ok = flight.now_s - 4.0, False
     with pytest.raises(SpoiltError, match="estimator: vehicle 1 has not known where it is for 4"):
+        flight.gate.check(flight.now_s)
+
+
+def test_a_gps_without_a_fix_is_a_gap() -> None:
+    flight = Flight()
+    flight.fly(2.0)
+    flight.vehicles[0].told.fix_s = flight.now_s - 2.5
+    with pytest.raises(SpoiltError, match="sensor_gap: vehicle 1 has had no GPS fix for 2.5 s"):
         flight.gate.check(flight.now_s)
 
 

@@ -32,6 +32,8 @@ class Limits:
     """Vehicle time to arm in."""
     mode_s: float = 2.5
     """A vehicle may be out of OFFBOARD for so long: two heartbeats."""
+    fix_s: float = 2.0
+    """GPS may be without a fix for so long; no fault of an episode takes it away on these tiers."""
     estimator_s: float = 3.0
     """The estimator may say that it has no position for so long."""
     estimator_gap_s: float = 10.0
@@ -119,6 +121,9 @@ class Gate:
             gap_s = told.heard_s - series.last_s
             if gap_s > self.limits.gap_s:
                 raise SpoiltError("sensor_gap", f"{vehicle.name} sent no {name} for {gap_s:.1f} s")
+        unfixed_s = told.heard_s - told.fix_s
+        if unfixed_s > self.limits.fix_s:
+            raise SpoiltError("sensor_gap", f"{vehicle.name} has had no GPS fix for {unfixed_s:.1f} s")
         lost_s = now_s - told.estimator_s
         if not told.estimator_ok and lost_s > self.limits.estimator_s:
             flags = f"flags {told.estimator_flags:#b}"
