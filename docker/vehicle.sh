@@ -1,22 +1,63 @@
 #!/bin/sh
-# vehicle.sh PX4 INSTANCE: one PX4 until the evaluation is over. vehicle.sh probe INSTANCE: is its MAVLink port open?
+# vehicle.sh PX4 INSTANCE: one PX4 until the evaluation is over. vehicle.sh probe INSTANCE: is it as it should be?
+# With SAR_HANGAR, a folder shared with the evaluator, a PX4 flies only while there is an order for it: the file
+# vehicle-INSTANCE.order, whose lines become its environment. It is a fresh PX4 every time.
 # Mounted into PX4's own images, which have nothing of ours.
 set -u
+hangar=${SAR_HANGAR:-}
 if [ "$1" = probe ]; then
+    # A vehicle without an order stands in the hangar, and that is well.
+    [ -z "$hangar" ] || [ -e "$hangar/vehicle-$2.order" ] || exit 0
     # PX4 listens for offboard control on 14580 + instance.
     exec grep -q "$(printf ':%04X ' $((14580 + $2)))" /proc/net/udp
 fi
 over=${SAR_OVER:-/run/sar/over}
-"$1" -d -i "$2" &
-px4=$!
-trap 'kill -TERM "$px4" 2>/dev/null' TERM INT
-while kill -0 "$px4" 2>/dev/null; do
-    if [ -e "$over" ]; then
-        echo "vehicle $2: the evaluation is over"
-        kill -TERM "$px4"
-        wait "$px4"
-        exit 0
+px4=
+trap 'touch "${TMPDIR:-/tmp}/vehicle-$$.stop"; [ -z "$px4" ] || kill -TERM "$px4" 2>/dev/null' TERM INT
+stopped() { [ -e "${TMPDIR:-/tmp}/vehicle-$$.stop" ]; }
+
+if [ -z "$hangar" ]; then
+    "$1" -d -i "$2" &
+    px4=$!
+    while kill -0 "$px4" 2>/dev/null; do
+        if [ -e "$over" ]; then
+            echo "vehicle $2: the evaluation is over"
+            kill -TERM "$px4"
+            wait "$px4"
+            exit 0
+        fi
+        sleep 1
+    done
+    wait "$px4"
+    exit
+fi
+
+order=$hangar/vehicle-$2.order
+ended=$hangar/vehicle-$2.ended
+flying=$hangar/vehicle-$2.flying
+until [ -e "$over" ] || stopped; do
+    if [ ! -e "$order" ]; then
+        sleep 0.2
+        continue
     fi
-    sleep 1
+    rm -f "$ended"
+    place=$(mktemp -d) && cd "$place" || exit 1
+    (
+        set -a
+        . "$order"
+        exec "$1" -d -i "$2"
+    ) &
+    px4=$!
+    touch "$flying"
+    while [ -e "$order" ] && [ ! -e "$over" ] && kill -0 "$px4" 2>/dev/null; do sleep 0.1; done
+    kill -TERM "$px4" 2>/dev/null
+    code=0
+    wait "$px4" || code=$?
+    px4=
+    # It ended by itself: the evaluator hears of it, and takes the order back.
+    if [ -e "$order" ] && ! stopped; then echo "$code" >"$ended"; fi
+    while [ -e "$order" ] && [ ! -e "$over" ] && ! stopped; do sleep 0.1; done
+    cd / && rm -rf "$place"
+    rm -f "$flying"
 done
-wait "$px4"
+echo "vehicle $2: the evaluation is over"

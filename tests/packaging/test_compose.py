@@ -23,8 +23,11 @@ import typer
 import yaml
 
 from sar_core.errors import RunError
+from sar_core.geodesy import Origin
 from sar_eval.cli import app
 from sar_eval.config import Scenario, prepare
+from sar_eval.px4.hangar import Hangar
+from sar_eval.simulator import SpoiltError
 from sar_sim.parameters import read_parameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -198,7 +201,11 @@ def test_vehicles_are_one_container_each(prefix: str, binary: str) -> None:
         service = SERVICES[f"{prefix}{i + 1}"]
         assert service["command"] == [binary, str(i)]
         assert service["healthcheck"]["test"][-2:] == ["probe", str(i)]
-        assert service["environment"]["PX4_PARAM_COM_OBL_RC_ACT"] == hold
+        told = service["environment"]
+        if prefix == "px4-":
+            assert told["SAR_HANGAR"] == SERVICES["sih"]["environment"]["SAR_HANGAR"], "parameters come with the order"
+        else:
+            assert told["PX4_PARAM_COM_OBL_RC_ACT"] == hold
     for file in ("x500", "sihsim_quadx"):
         assert read_parameters(ROOT / "px4_params" / f"{file}.params")["COM_OBL_RC_ACT"] == float(hold)
 
@@ -289,20 +296,21 @@ def wait_for(path: Path) -> None:
         time.sleep(0.02)
 
 
-def test_preflight_agrees_with_the_command_line(stage_hand: Path) -> None:
-    """Whatever this version's stage2 can do is what a user of `docker compose up` is told."""
+def test_preflight_agrees_with_the_command_line(
+    stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `docker compose up` asks: vehicles wait for orders in the hangar. Without them, what is missing is said."""
     put(stage_hand, "sar-eval", f'exec "{sys.executable}" -m sar_eval "$@"')
+    monkeypatch.setenv("SAR_HANGAR", str(tmp_path))
     done = run_script("preflight.sh", "sih")
-    flies = any("--backend" in p.opts for p in click_app().commands["stage2"].params)
-    if flies:
-        assert done.returncode == 0, done.stderr
-    else:
-        assert done.returncode == 5
-        assert "cannot fly the sih tier, so no vehicle was started" in done.stderr
-        assert "No such option: --backend" in done.stderr
-        assert "docker compose --profile embedded up" in done.stderr
-        quoted = (ROOT / "docs" / "containers.md").read_text()
-        assert all(f"    {line}\n" in quoted for line in done.stderr.splitlines()), "the page quotes what is said"
+    assert (done.returncode, done.stdout) == (0, "preflight: sar-eval flies the sih tier\n"), done.stderr
+    monkeypatch.delenv("SAR_HANGAR")
+    monkeypatch.setenv("PX4_BIN", "/no/such/px4")
+    done = run_script("preflight.sh", "sih")
+    assert done.returncode == 5
+    assert "cannot fly the sih tier, so no vehicle was started" in done.stderr
+    assert "PX4_BIN=/no/such/px4 is not an executable" in done.stderr
+    assert "docker compose --profile embedded up" in done.stderr
 
 
 def test_preflight_lets_through_what_flies(stage_hand: Path) -> None:
@@ -325,7 +333,7 @@ def test_an_evaluation_flies_the_median_seeds_and_leaves_a_report(stage_hand: Pa
     stage1 = f"stage1 --world village --out {runs}/stage1-village.jsonl"
     assert (tmp_path / "told").read_text().splitlines() == [stage1, stage2, report, stage2, report]
     assert (tmp_path / "over").exists(), "the vehicles are told that it is over"
-    for line in (stage1, stage2.replace("--backend sih ", ""), report):
+    for line in (stage1, stage2, report):
         verb, *options = line.split()
         click_app().commands[verb].make_context(verb, options)
 
@@ -363,6 +371,56 @@ def test_a_vehicle_ends_with_its_evaluation(stage_hand: Path, tmp_path: Path, en
         process.send_signal(signal.SIGTERM)
     process.wait(WAIT_S)
     assert (tmp_path / "told").read_text() == "-d -i 2\ndown\n"
+
+
+ORDERED = 'trap \'exit 0\' TERM; echo "$@ $PX4_HOME_LAT $PX4_PARAM_A" >> "$TOLD"; while :; do sleep 0.05; done'
+
+
+@pytest.fixture
+def hangar(stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A vehicle of a stand-in that waits for orders, as its container does."""
+    put(stage_hand, "px4", ORDERED)
+    folder = tmp_path / "hangar"
+    folder.mkdir()
+    monkeypatch.setenv("SAR_HANGAR", str(folder))
+    process = subprocess.Popen(["/bin/sh", str(DOCKER / "vehicle.sh"), str(stage_hand / "px4"), "0"])
+    yield folder
+    (tmp_path / "over").touch()
+    assert process.wait(WAIT_S) == 0
+
+
+def test_a_vehicle_flies_on_order_and_afresh(hangar: Path, tmp_path: Path) -> None:
+    launcher = Hangar(hangar)
+    for number in (1, 2):
+        launcher.start([Origin(47.0 + number, 8.0, 489.4)], {"A": f"{number} metres"}, 1.0)
+        wait_for(hangar / "vehicle-0.flying")
+        launcher.check()
+        give_up = time.monotonic() + WAIT_S
+        while len((tmp_path / "told").read_text().splitlines() if (tmp_path / "told").exists() else []) < number:
+            assert time.monotonic() < give_up
+            time.sleep(0.02)
+        launcher.stop()
+        assert not list(hangar.iterdir()), "it has landed and left nothing behind"
+    told = (tmp_path / "told").read_text().splitlines()
+    assert told == ["-d -i 0 48.000000000 1 metres", "-d -i 0 49.000000000 2 metres"]
+
+
+def test_a_vehicle_that_falls_out_of_the_sky_is_reported(stage_hand: Path, hangar: Path) -> None:
+    put(stage_hand, "px4", "exit 7")
+    launcher = Hangar(hangar)
+    launcher.start([Origin(47.0, 8.0, 489.4)], {}, 1.0)
+    wait_for(hangar / "vehicle-0.ended")
+    with pytest.raises(SpoiltError, match="vehicle_lost: vehicle 1 ended with 7"):
+        launcher.check()
+    launcher.stop()
+    assert not list(hangar.iterdir())
+
+
+def test_a_vehicle_in_the_hangar_is_healthy(hangar: Path) -> None:
+    assert run_script("vehicle.sh", "probe", "0").returncode == 0
+    (hangar / "vehicle-41.order").touch()
+    assert run_script("vehicle.sh", "probe", "41").returncode != 0, "ordered, and its port is not open"
+    (hangar / "vehicle-41.order").unlink()
 
 
 def test_a_vehicle_that_dies_is_not_hidden(stage_hand: Path) -> None:

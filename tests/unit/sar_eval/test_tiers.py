@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sar_core.errors import InputError
+from sar_eval.backends import choose_tier
 from sar_eval.config import FaultConfig, Scenario, Source, prepare
 from sar_eval.flying import fly
 from sar_eval.tiers import AUTOPILOTS, TIERS, fit, repeats
@@ -53,7 +54,7 @@ def test_faults_of_the_air_need_no_vehicle() -> None:
 
 def test_an_unknown_tier_is_named_with_those_that_are() -> None:
     with pytest.raises(InputError, match="backend 'hitl' is not known; allowed: embedded, sitl, sih, auto"):
-        fit(Scenario(), "hitl", Source())
+        choose_tier("hitl")
 
 
 def test_only_the_embedded_tier_repeats_itself() -> None:

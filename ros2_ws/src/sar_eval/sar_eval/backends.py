@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sar_eval.config import Episode
 from sar_eval.console import note
@@ -11,6 +14,9 @@ from sar_eval.doctor import best_tier, diagnose
 from sar_eval.mavlink import dialect
 from sar_eval.simulator import Simulator, World
 from sar_eval.tiers import AUTOPILOTS, TIERS, check_tier
+
+if TYPE_CHECKING:
+    from sar_eval.px4.launcher import Launcher
 
 
 def choose_tier(backend: str) -> tuple[str, str]:
@@ -30,11 +36,19 @@ def tier_of(backend: str) -> str:
         note(why)
     if tier in AUTOPILOTS:
         dialect()
-    if tier == "sih":
-        from sar_eval.px4.launcher import find_px4
-
-        find_px4()
+        _launcher(tier)
     return tier
+
+
+def _launcher(tier: str) -> Launcher:
+    """What brings the vehicles of a tier to life: containers that wait for orders, or processes of our own."""
+    from sar_eval.px4.hangar import Hangar
+    from sar_eval.px4.launcher import Processes, find_px4
+
+    hangar = os.environ.get("SAR_HANGAR")
+    if tier == "sih" and hangar:
+        return Hangar(Path(hangar))
+    return Processes(find_px4() if tier == "sih" else None)
 
 
 @contextmanager
@@ -46,10 +60,9 @@ def world_of(episode: Episode, speed: float = 1.0) -> Generator[World, None, Non
     if episode.tier not in AUTOPILOTS:
         yield Simulator(episode)
         return
-    from sar_eval.px4.launcher import Processes, find_px4
     from sar_eval.px4.world import Px4World
 
-    world = Px4World(episode, Processes(find_px4() if episode.tier == "sih" else None), speed)
+    world = Px4World(episode, _launcher(episode.tier), speed)
     world.open()
     try:
         yield world

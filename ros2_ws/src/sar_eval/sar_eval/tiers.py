@@ -35,7 +35,6 @@ def fit(scenario: Scenario, tier: str, source: Source) -> Scenario:
 
     PX4's own simulator has one quadrotor, still air and equal motors.
     """
-    check_tier(tier)
     if tier not in AUTOPILOTS:
         return scenario
     flown: dict[str, Any] = {"vehicle": SIH_VEHICLE, "wind_mps": 0.0, "thrust_variation": 0.0}

@@ -154,7 +154,7 @@ def test_a_gps_without_a_fix_is_a_gap() -> None:
     flight = Flight()
     flight.fly(2.0)
     flight.vehicles[0].told.fix_s = flight.now_s - 2.5
-    with pytest.raises(SpoiltError, match="sensor_gap: vehicle 1 has had no GPS fix for 2.5 s"):
+    with pytest.raises(SpoiltError, match=r"sensor_gap: vehicle 1 has had no GPS fix for 2\.5 s"):
         flight.gate.check(flight.now_s)
 
 

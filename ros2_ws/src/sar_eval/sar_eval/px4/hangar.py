@@ -1,0 +1,64 @@
+"""Vehicles that someone else starts, in containers: orders in a shared folder instead of child processes.
+
+``vehicle-I.order`` holds the environment of a vehicle; while it is there, ``docker/vehicle.sh`` lets a fresh PX4 fly.
+It keeps ``vehicle-I.flying`` meanwhile, and leaves ``vehicle-I.ended`` with the exit code if PX4 ended by itself.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sar_core.errors import RunError
+from sar_core.geodesy import Origin
+from sar_eval.px4.launcher import environment
+from sar_eval.simulator import SpoiltError
+
+LEAVE_S = 10.0
+
+
+class Hangar:
+    """A folder in which vehicles stand and wait for orders."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._count = 0
+
+    def start(self, homes: Sequence[Origin], parameters: Mapping[str, str], speed: float) -> None:
+        if not self._folder.is_dir():
+            raise RunError(f"SAR_HANGAR = {self._folder}: no such folder; the vehicles wait for orders there")
+        self._count = len(homes)
+        self._clear()
+        for instance, home in enumerate(homes):
+            lines = [f"{key}={shlex.quote(value)}" for key, value in environment(home, parameters, speed).items()]
+            order = self._file(instance, "order")
+            partial = order.with_suffix(".partial")
+            partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            partial.replace(order)
+
+    def check(self) -> None:
+        for instance in range(self._count):
+            ended = self._file(instance, "ended")
+            if ended.exists():
+                code = ended.read_text(encoding="utf-8").strip()
+                raise SpoiltError(
+                    "vehicle_lost", f"vehicle {instance + 1} ended with {code}; its container's log says why"
+                )
+
+    def stop(self) -> None:
+        """Take the orders back and wait until all have landed; safe to call again."""
+        self._clear()
+        self._count = 0
+
+    def _clear(self) -> None:
+        for instance in range(self._count):
+            for name in ("order", "ended"):
+                self._file(instance, name).unlink(missing_ok=True)
+        deadline = time.monotonic() + LEAVE_S
+        while any(self._file(i, "flying").exists() for i in range(self._count)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def _file(self, instance: int, name: str) -> Path:
+        return self._folder / f"vehicle-{instance}.{name}"
