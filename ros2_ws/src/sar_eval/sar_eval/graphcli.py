@@ -28,8 +28,8 @@ def graph(
     backend: Annotated[str, typer.Option(help=BACKEND_HELP)] = "embedded",
     sim_speed: SimSpeed = 1.0,
     lockstep_timeout_s: Annotated[
-        float | None, typer.Option(help="Wall time after which a silent node ends it; default 2, real autopilots 5.")
-    ] = None,
+        float, typer.Option(help="Wall time after which a silent node ends it; real autopilots get at least 5.")
+    ] = 2.0,
     out_dir: Annotated[Path, typer.Option("--out", help="Folder for the bag; created if needed.")] = Path("runs"),
     bag: Annotated[bool, typer.Option(help="Record a bag; --no-bag flies without one.")] = True,
     record_: Annotated[str | None, typer.Option("--record", help="csi: raw frames too; about doubles the bag.")] = None,
@@ -47,7 +47,6 @@ def graph(
     from sar_eval.recordtable import print_record
 
     require_ros()
-    patience: dict[str, float] = {}
     if record_ not in (None, "csi"):
         raise InputError(f"--record {record_}: not known; allowed: csi")
     given = {
@@ -61,8 +60,6 @@ def graph(
     }
     scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
     plan = prepare(scenario, seed, episode, tier_of(backend), source)
-    if lockstep_timeout_s is not None:
-        patience["lockstep_timeout_s"] = lockstep_timeout_s
     if bag:
         ready_folder(out_dir)
     with err.status("compiling the simulator (about a minute on a new machine, then cached)"):
@@ -76,7 +73,7 @@ def graph(
         stop=stop,
         speed_factor=speed_factor,
         sim_speed=sim_speed,
-        **patience,
+        lockstep_timeout_s=lockstep_timeout_s,
     )
     record.run["compile_s"] = round(compile_s, 3)
     if as_json:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sar_core.errors import InputError
 from sar_eval.config import Episode, load_scenario, prepare
 from sar_eval.plan import parse_numbers
+from sar_eval.tiers import TIERS
 from sar_swarm.patterns import PATTERNS
 
 BOOLEAN = ("true", "false")
@@ -28,7 +29,7 @@ class Argument:
 
 _WORLD = Argument("world", "", "World by name (see worlds/) or path to an SDF file.")
 _BACKEND = Argument(
-    "backend", "auto", "Tier to fly on; auto takes the highest found and says which.", ("auto", "embedded")
+    "backend", "auto", "Tier to fly on; auto takes the highest found and says which.", ("auto", *TIERS)
 )
 _DRONES = Argument("num_drones", "", "Number of drones, 1 to 64.")
 _PATTERN = Argument("pattern", "", "Search pattern.", ("", *PATTERNS))

@@ -29,7 +29,7 @@ DEPTH = 200
 STARTED = ".started"
 """Suffix of an empty file beside the record's, which the manager makes as the first tick begins."""
 PATIENCE = {"lockstep_timeout_s": 5.0, "ready_timeout_s": 120.0}
-"""Real autopilots boot in real time, and the gate that watches over them has the first word on silence."""
+"""The least that real autopilots get: they boot in real time, and their health gate has the first word on silence."""
 INTEGER_LIMIT = (1 << 63) - 1
 
 
@@ -116,7 +116,7 @@ class Settings:
 def settings_of(episode: Episode, **others: Any) -> Settings:
     """Settings that fly a prepared episode."""
     if episode.tier in AUTOPILOTS:
-        others = {**PATIENCE, **others}
+        others |= {name: max(least_s, others.get(name) or 0.0) for name, least_s in PATIENCE.items()}
     return Settings(
         scenario=episode.plain_scenario(), seed=episode.seed, episode=episode.index, tier=episode.tier, **others
     )
