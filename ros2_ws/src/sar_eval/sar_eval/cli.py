@@ -24,6 +24,7 @@ from sar_eval.graphcli import graph
 from sar_eval.msgscli import msgs_app
 from sar_eval.recordtable import print_record
 from sar_eval.referencecli import reference
+from sar_eval.sitlcli import sitl
 from sar_eval.stage1cli import fit_observations, median_seeds, stage1
 from sar_eval.studycli import calibrate, gate_study, missions, reliability, sweep
 from sar_eval.swarmcli import encounters, patterns, replay
@@ -46,7 +47,7 @@ app.add_typer(prereg_app, name="prereg")
 app.add_typer(episodes_app, name="episodes")
 app.add_typer(msgs_app, name="msgs")
 VERBS: tuple[Callable[..., None], ...] = (
-    *(calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference, graph),
+    *(calibrate, missions, sweep, gate_study, reliability, patterns, encounters, replay, reference, graph, sitl),
     *(stage1, median_seeds, fit_observations, stage2, merge, analyze, report),
 )
 app.command(name="eval")(evaluate)

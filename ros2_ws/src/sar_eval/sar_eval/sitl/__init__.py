@@ -1,1 +1,1 @@
-"""The embedded autopilot as a MAVLink vehicle on the ports of PX4; it never claims to be PX4."""
+"""The embedded autopilot as a MAVLink vehicle on PX4's ports."""
