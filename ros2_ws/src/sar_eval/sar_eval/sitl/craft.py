@@ -101,7 +101,7 @@ class Craft:
         self._chance = chance
         self._errand: Errand | None = None
         self._errand_of: tuple[Mode, bool] | None = None
-        self._struck = False
+        self._waited = False
         self._makers = {number_of(m, name): maker for name, maker in MAKERS.items()}
         self.parameters_changed()
 
@@ -206,10 +206,13 @@ class Craft:
         return self._errand
 
     def _strike(self) -> None:
-        """SAR_AFTER: the hooks that spoil a link wait until so long after arming."""
-        after = self.table["SAR_AFTER"]
-        armed_s = self.sight.time_s - self.state.armed_at_s if self.state.armed else -1.0
-        self._struck = self._struck or after == 0.0 or armed_s >= after
+        """SAR_AFTER: the hooks that spoil clock and links wait until so long after arming, and then stay."""
+        if self.state.armed and self.sight.time_s - self.state.armed_at_s >= self.table["SAR_AFTER"] > 0.0:
+            self._waited = True
+
+    @property
+    def _struck(self) -> bool:
+        return self._waited or self.table["SAR_AFTER"] == 0.0
 
     @property
     def clock_s(self) -> float:
