@@ -102,8 +102,14 @@ def _obey(talk: Talk, message: Any, order: Order) -> None:
         result = Result.UNSUPPORTED if action is None else action(talk, order)
     except (ValueError, OverflowError):  # NaN or infinity where a whole number belongs
         result = Result.DENIED
+    if order.number == talk.craft.m.MAV_CMD_DO_SET_MODE:
+        _acknowledge(talk, message, order.number, Result.ACCEPTED)  # PX4's link does, before its commander is asked
+    _acknowledge(talk, message, order.number, result)
+
+
+def _acknowledge(talk: Talk, message: Any, number: int, result: Result) -> None:
     source = message.get_srcSystem(), message.get_srcComponent()
-    talk.reply(talk.craft.m.MAVLink_command_ack_message(order.number, int(result), 0, 0, *source))
+    talk.reply(talk.craft.m.MAVLink_command_ack_message(number, int(result), 0, 0, *source))
 
 
 def _arm(talk: Talk, order: Order) -> Result:
@@ -138,10 +144,7 @@ def _enter_word(craft: Craft, word: int) -> Result:
 
 
 def _set_mode_message(talk: Talk, message: Any) -> None:
-    result = _enter_word(talk.craft, message.custom_mode)
-    source = message.get_srcSystem(), message.get_srcComponent()
-    number = talk.craft.m.MAV_CMD_DO_SET_MODE
-    talk.reply(talk.craft.m.MAVLink_command_ack_message(number, int(result), 0, 0, *source))
+    _acknowledge(talk, message, talk.craft.m.MAV_CMD_DO_SET_MODE, _enter_word(talk.craft, message.custom_mode))
 
 
 def _take_off(talk: Talk, order: Order) -> Result:
