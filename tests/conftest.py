@@ -22,7 +22,13 @@ settings.register_profile("house", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("house")
 ROOT = Path(__file__).parent
-ALONE = ("graph/test_command.py", "graph/test_endings.py", "graph/test_strangers.py", "launch/")
+ALONE = (
+    "graph/test_command.py",
+    "graph/test_endings.py",
+    "graph/test_strangers.py",
+    "launch/",
+    "integration/test_sitl.py",
+)
 """Tests that fly a process per node against the wall clock."""
 
 

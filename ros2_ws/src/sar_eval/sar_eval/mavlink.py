@@ -21,9 +21,6 @@ MOST_VEHICLES = 10
 PX4_MAIN_MODES = {"manual": 1, "altctl": 2, "posctl": 3, "auto": 4, "acro": 5, "offboard": 6, "stabilized": 7}
 PX4_AUTO_MODES = {"ready": 1, "takeoff": 2, "loiter": 3, "mission": 4, "rtl": 5, "land": 6}
 
-EMBEDDED_MARK = b"sar_eval"
-"""AUTOPILOT_VERSION.flight_custom_version of the embedded autopilot; where PX4 has part of its git hash."""
-
 ORIGIN = Origin(47.397742, 8.545594, 489.4)
 """The zero of every world's local frame on the Earth: where PX4's own simulator starts by default."""
 EMBEDDED_MARK = b"sar_eval"

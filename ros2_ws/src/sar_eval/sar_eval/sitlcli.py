@@ -28,9 +28,9 @@ def sitl(
     Vehicle i listens on UDP 14580 + i and talks to 14540 + i, and for ground stations on 18570 + i to 14550.
     PX4_HOME_LAT, PX4_HOME_LON, PX4_HOME_ALT (of the ground) and PX4_PARAM_<NAME> in the environment act as on PX4.
 
-    Test hooks, as parameters: SAR_REFUSE_ARM = 1 refuses to arm, SAR_MUTE = 1 sends nothing, SAR_CLOCK_JUMP = s shifts
-    the reported clock, SAR_DROP = share loses datagrams both ways; SAR_AFTER = s lets the last three begin so long
-    after arming.
+    Test hooks, as parameters: SAR_REFUSE_ARM = 1 refuses to arm, SAR_MUTE = 1 sends heartbeats only, SAR_CLOCK_JUMP = s
+    shifts the reported clock, SAR_DROP = share loses datagrams both ways; SAR_AFTER = s lets the last three begin so
+    long after arming.
     """
     from sar_eval.mavlink import dialect
     from sar_eval.sitl.crew import muster

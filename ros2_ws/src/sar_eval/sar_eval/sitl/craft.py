@@ -106,7 +106,7 @@ class Craft:
         self.parameters_changed()
 
     def connect(self, link: Link) -> None:
-        link.loses = self._loses
+        link.loses = self.loses
         self.links.append(link)
 
     def parameters_changed(self) -> None:
@@ -219,12 +219,7 @@ class Craft:
         """The vehicle's clock as it reports it."""
         return self.sight.time_s + (self.table["SAR_CLOCK_JUMP"] if self._struck else 0.0)
 
-    def _loses(self) -> bool:
-        if not self._struck:
-            return False
-        return bool(self.table["SAR_MUTE"]) or self.loses_by_chance()
-
-    def loses_by_chance(self) -> bool:
+    def loses(self) -> bool:
         """Whether a datagram gets lost by SAR_DROP."""
         share = self.table["SAR_DROP"]
         return self._struck and share > 0.0 and self._chance() < share
@@ -232,9 +227,11 @@ class Craft:
     def tell(self) -> None:
         """Send what is due on every link; a ground station that never spoke gets heartbeats only."""
         report: Report | None = None
-        for number_, link in enumerate(self.links):
+        muted = self._struck and self.table["SAR_MUTE"] > 0.0
+        for link in self.links:
+            talks = (link is self.links[0] or link.heard) and not muted
             for number in link.schedule.due(self.sight.time_s):
-                if number == HEARTBEAT or number_ == 0 or link.heard:
+                if number == HEARTBEAT or talks:
                     report = report or self.report()
                     link.queue(self._makers[number](self.m, report))
             link.flush()

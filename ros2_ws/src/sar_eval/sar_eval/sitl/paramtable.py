@@ -53,14 +53,14 @@ def _whole(value: int, low: int, high: int, kind: Kind = Kind.LIVE) -> Parameter
 
 BATTERY_THRESHOLDS = ("BAT_LOW_THR", "BAT_CRIT_THR", "BAT_EMERGEN_THR")
 HOOKS = {
-    "SAR_REFUSE_ARM": _whole(0, 0, 1),
-    "SAR_MUTE": _whole(0, 0, 1),
+    "SAR_REFUSE_ARM": Parameter(0.0, 0.0, 1.0),
+    "SAR_MUTE": Parameter(0.0, 0.0, 1.0),
     "SAR_CLOCK_JUMP": Parameter(0.0, -3600.0, 3600.0),
     "SAR_DROP": Parameter(0.0, 0.0, 1.0),
     "SAR_AFTER": Parameter(0.0, 0.0, 3600.0),
 }
-"""For tests: refuse to arm; send nothing; s added to the reported clock; share of datagrams lost each way; and how long
-after arming mute, jump and drop begin (0: at once)."""
+"""For tests: refuse to arm; send heartbeats only; s added to the reported clock; share of datagrams lost each way; and
+how long after arming mute, jump and drop begin (0: at once)."""
 DEFAULTS = {
     "BAT_LOW_THR": Parameter(0.15, 0.0, 1.0),
     "BAT_CRIT_THR": Parameter(0.07, 0.0, 1.0),

@@ -126,7 +126,7 @@ class Server:
                 data, peer = door.socket.recvfrom(LARGEST_DATAGRAM)
             except (BlockingIOError, ConnectionError):
                 return
-            if craft.loses_by_chance():
+            if craft.loses():
                 continue
             talk = Talk(craft, door.link, peer, self.fleet, door.index)
             for message in messages(self._decoder, self._wanted, data, self._m.MAVError):
