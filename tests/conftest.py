@@ -27,6 +27,7 @@ ALONE = (
     "graph/test_endings.py",
     "graph/test_strangers.py",
     "launch/",
+    "px4/",
     "integration/test_sitl.py",
 )
 """Tests that fly a process per node against the wall clock."""

@@ -18,6 +18,7 @@ import pytest
 
 from sar_eval.config import Episode, Scenario, prepare
 from sar_eval.episode import Progress, Record, fly_episode
+from sar_eval.kernels import compile_kernels
 from sar_eval.px4.launcher import Processes
 from sar_eval.px4.wire import Wire
 from sar_eval.px4.world import Px4World
@@ -31,7 +32,9 @@ SEARCHING_S = 12.0
 
 @pytest.fixture(scope="module")
 def episode() -> Episode:
-    return prepare(Scenario(world="open_field", drones=2, duration_s=25.0, altitude_m=15.0, radio=None), 0, 0, "sitl")
+    made = prepare(Scenario(world="open_field", drones=2, duration_s=25.0, altitude_m=15.0, radio=None), 0, 0, "sitl")
+    compile_kernels(made)
+    return made
 
 
 @contextlib.contextmanager

@@ -125,7 +125,7 @@ def test_a_vehicle_that_does_not_arm_is_named_with_its_words() -> None:
     flight.vehicles[0].told.texts = ["Preflight Fail: no compass"]
     with pytest.raises(SpoiltError, match=r"arm_refused: vehicle 1 .*no answer.*no compass"):
         flight.fly(10.0)
-    assert flight.now_s == pytest.approx(5.0, abs=0.1)
+    assert flight.now_s == pytest.approx(4.0, abs=0.1)
 
 
 def test_a_vehicle_that_leaves_offboard_is_named_but_not_after_landing() -> None:

@@ -28,8 +28,8 @@ class Limits:
     """One stream may pause for so long while others come."""
     skew_s: float = 0.050
     """Vehicle time by which a clock may stray from its mapping."""
-    arm_s: float = 5.0
-    """Vehicle time to arm in."""
+    arm_s: float = 4.0
+    """To arm in."""
     mode_s: float = 2.5
     """A vehicle may be out of OFFBOARD for so long: two heartbeats."""
     fix_s: float = 2.0
@@ -132,7 +132,7 @@ class Gate:
             raise SpoiltError("sensor_gap", f"{vehicle.name} said nothing of its estimator for {lost_s:.1f} s")
 
     def _check_arming(self, vehicle: PilotedVehicle, now_s: float) -> None:
-        waited = (now_s - vehicle.wanted_since_s) * self.speed
+        waited = now_s - vehicle.wanted_since_s
         if vehicle.want_armed and not vehicle.told.armed and waited > self.limits.arm_s:
             said = "; ".join(vehicle.told.texts[-3:]) or "no text"
             answer = vehicle.arm_answer or "no answer"

@@ -39,7 +39,7 @@ UNUSED = (
 )
 """Streams switched off: what is sent for nothing costs both ends time."""
 ANSWERS = ("HEARTBEAT", "COMMAND_ACK", "STATUSTEXT", "AUTOPILOT_VERSION", "GPS_GLOBAL_ORIGIN")
-ASK_AGAIN_S = 0.4
+ASK_AGAIN_S = 0.2
 """Wall time after which an unanswered request is made again: a missing answer is not a refusal."""
 _IGNORE = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _IGNORE_YAW_RATE = 2048
@@ -127,12 +127,12 @@ class PilotedVehicle:
         self.requests.append(Request(command, parameters, must))
 
     def ask_streams(self) -> None:
-        """The streams an episode needs, and no others."""
+        """The streams an episode needs, and no others; that an unused one is off nobody waits for."""
         interval = self._mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
         for name, rate in STREAMS.items():
             self.ask(interval, getattr(self._mavlink, f"MAVLINK_MSG_ID_{name}"), 1e6 / rate, must=True)
         for number in message_ids(UNUSED):
-            self.ask(interval, number, -1.0)
+            self._command(interval, (number, -1.0), 0)
 
     def ask_identity(self) -> None:
         self.ask(self._mavlink.MAV_CMD_REQUEST_MESSAGE, self._mavlink.MAVLINK_MSG_ID_AUTOPILOT_VERSION)
