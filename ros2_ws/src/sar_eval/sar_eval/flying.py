@@ -14,7 +14,7 @@ from sar_eval.invalid import invalid_record
 from sar_eval.simulator import SpoiltError
 from sar_eval.tiers import AUTOPILOTS
 
-RETRIES = 3
+RETRIES = 6
 """How often an episode that its host or a simulator spoilt is flown again."""
 
 
