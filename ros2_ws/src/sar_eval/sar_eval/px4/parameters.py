@@ -11,7 +11,7 @@ def parameters_of(episode: Episode) -> dict[str, str]:
     """Name to value, as PX4's ``param set`` takes them."""
     given = read_parameters(params_path(episode.vehicle.name))
     ours = {
-        "SDLOG_BACKEND": 0.0,  # no flight log: the bag is the record
+        "SDLOG_PROFILE": 1.0,  # PX4's logger stays on, for its simulator waits for it; it need not write much
         "SIM_BAT_DRAIN": episode.vehicle.airframe.endurance,
         "SIM_BAT_MIN_PCT": 0.0,
     }
