@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from sar_core.errors import InputError
 from sar_core.streams import stream
 from sar_eval.episodeset import EpisodeSet, load_set
-from sar_eval.resources import params_path, share_dir, world_path
+from sar_eval.resources import params_path, share_dir, vehicle_path, world_path
 from sar_eval.tiers import fit
 from sar_sim.airframe import Vehicle, describe_validation, load_vehicle
 from sar_sim.devices import Device, make_devices
@@ -261,16 +261,6 @@ def _mappings(node: Any) -> Iterator[Any]:
         yield node
         for _, value in node.value:
             yield from _mappings(value)
-
-
-def vehicle_path(name: str) -> Path:
-    """The file of a vehicle given by name."""
-    folder = share_dir("configs") / "vehicles"
-    path = folder / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
-        raise InputError(f"vehicle {name!r} is not known; allowed: {known}")
-    return path
 
 
 def load_named_vehicle(name: str, params: str | None = None) -> Vehicle:

@@ -47,6 +47,16 @@ def params_path(name_or_path: str | os.PathLike[str]) -> Path:
     return _named_file("PX4 parameters", "px4_params", ".params", name_or_path)
 
 
+def vehicle_path(name: str) -> Path:
+    """The file of a vehicle given by name."""
+    folder = share_dir("configs") / "vehicles"
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
+        raise InputError(f"vehicle {name!r} is not known; allowed: {known}")
+    return path
+
+
 def names(folder: str, suffix: str) -> list[str]:
     """Bare names of the files of one kind in a shared folder, sorted."""
     return sorted(f.stem for f in share_dir(folder).glob(f"*{suffix}"))
