@@ -96,7 +96,7 @@ class Processes:
                     subprocess.Popen(
                         command,
                         cwd=folder,
-                        env={**os.environ, "HOME": str(folder), **environment(home, parameters, speed)},
+                        env={**os.environ, **self._home(folder), **environment(home, parameters, speed)},
                         stdin=subprocess.DEVNULL,
                         stdout=log,
                         stderr=subprocess.STDOUT,
@@ -104,6 +104,10 @@ class Processes:
                         user=user,
                     )
                 )
+
+    def _home(self, folder: Path) -> dict[str, str]:
+        """PX4 gets a home of its own; ours keeps the user's, where its compiled kernels lie."""
+        return {} if self._binary is None else {"HOME": str(folder)}
 
     @property
     def pids(self) -> list[int]:
