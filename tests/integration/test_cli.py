@@ -29,7 +29,7 @@ FLYING_VERBS = (
     "encounters",
     "replay",
 )
-VERBS = (*FLYING_VERBS, "draw", "doctor", "bench", "world check", "bag check", "bag repair")
+VERBS = (*FLYING_VERBS, "sitl", "draw", "doctor", "bench", "world check", "bag check", "bag repair")
 WITHOUT_MATPLOTLIB = "import sys; sys.modules['matplotlib'] = None; from sar_eval.cli import main; main()"
 SHORT = ("run", "--world", "village", "--drones", "2", "--duration-s", "3", "--seed", "4", "--episode", "1")
 
