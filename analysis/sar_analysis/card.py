@@ -60,7 +60,7 @@ def reporting_card(episodes: Sequence[EpisodeMetrics], resamples: int, seed: int
 def host(folder: Path | None = None) -> dict[str, Any]:
     """Where and with what the analysis ran, and where the folder's campaign was flown; never compared."""
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *map(_placeless, sys.argv[1:])]),
+        "command": shlex.join([*_program(Path(sys.argv[0])), *map(_placeless, sys.argv[1:])]),
         "campaign": None if folder is None else campaign(folder),
         "sar_eval": _installed("sar-eval"),
         "python": platform.python_version(),
@@ -100,6 +100,14 @@ def _span(missions: Sequence[str]) -> str:
     episodes = sorted({int(match[1]) for match in found if match})
     whole = len(episodes) > 1 and episodes == list(range(episodes[0], episodes[-1] + 1))
     return f"{episodes[0]}-{episodes[-1]}" if whole else ",".join(map(str, episodes))
+
+
+def _program(started: Path) -> list[str]:
+    """What was started, as a reader would start it: a command, or a module of a package."""
+    if started.suffix != ".py" or not started.with_name("__init__.py").exists():
+        return [started.name]
+    module = "" if started.stem == "__main__" else f".{started.stem}"
+    return ["python", "-m", f"{started.parent.name}{module}"]
 
 
 def _placeless(argument: str) -> str:

@@ -8,7 +8,8 @@ and distances equal to nine digits are one. Chosen seeds are no sample: what the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,11 @@ class Choice:
     def seeds(self) -> tuple[int, ...]:
         """Every seed that was chosen for anything, in ascending order."""
         return tuple(sorted({seed for pick in self.picks for seed in pick.seeds}))
+
+    def plain(self) -> dict[str, Any]:
+        """What was chosen from what, for JSON."""
+        picks = [{**asdict(pick), "seeds": pick.seeds} for pick in self.picks]
+        return {"count": self.count, "per_policy": self.per_policy, "seeds": self.seeds, "picks": picks}
 
 
 def choose(rows: Sequence[Stage1Row], count: int = COUNT, per_policy: bool = False) -> Choice:

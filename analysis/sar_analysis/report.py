@@ -1,15 +1,12 @@
 """Everything one command writes: the document, its texts, figures and page, all or nothing in one folder.
 
-A report is made beside its place and renamed into it, so a reader never sees half of one; an earlier report of ours is
-replaced, anything else is never touched.
+A reader never sees half of a report; an earlier one of ours is replaced, anything else is never touched.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +22,12 @@ from sar_analysis.results import build_results, check_options
 from sar_analysis.stage1 import read_stage1
 from sar_analysis.stagegap import Foretold
 from sar_analysis.table import Table, analyze
-from sar_core.errors import InputError, MissingDependencyError
+from sar_analysis.wholefolder import Kind
+from sar_core.errors import MissingDependencyError
 
 TEXTS = ("RESULTS.md", "TABLES.md", "results.json", "results.tex", "episodes.csv", "victims.csv", "summary.csv")
 PAGE, FIGURES = "report.html", "figures"
-PICTURES = (".png", ".svg")
+FOLDER = Kind("a report", (*TEXTS, PAGE), FIGURES, (".png", ".svg"))
 
 
 @dataclass(frozen=True)
@@ -55,23 +53,16 @@ def write_report(
 ) -> Report:
     """Analyse a folder of bags (or records) and write the report; refused before reading if it could not be written."""
     check_options(resamples, seed)
-    check_place(out)
+    FOLDER.check_place(out)
     oracle = None if reference is None else load_reference(reference)
     foretold = None if stage1 is None else Foretold(stage1.name, read_stage1(stage1))
     table = analyze(folder, workers, tell)
     document = build_results(table, registration, resamples, seed, oracle, foretold)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as beside:
-        fresh = Path(beside) / "new"
-        fresh.mkdir()
+    with FOLDER.made(out) as fresh:
         write_texts(document, table, fresh)
         left_out = _drawn(document, fresh)
         write_page(document, table, table.bags, fresh / PAGE)
         files = sorted(str(f.relative_to(fresh)) for f in fresh.rglob("*") if f.is_file())
-        check_place(out)
-        if out.exists():
-            os.rename(out, Path(beside) / "old")
-        os.rename(fresh, out)
     return Report(out, tuple(files), tuple(left_out), document)
 
 
@@ -85,30 +76,12 @@ def write_texts(document: dict[str, Any], table: Table, folder: Path) -> None:
     write_csv_files(document, table, folder)
 
 
-def check_place(out: Path) -> None:
-    """Refuse a place that holds anything but an earlier report of ours."""
-    if out.is_symlink() or (out.exists() and not out.is_dir()):
-        raise InputError(f"{out}: exists and is not a folder; choose another --out")
-    if not out.exists():
-        return
-    foreign = sorted(str(f.relative_to(out)) for f in out.rglob("*") if not _ours(f, out))
-    if foreign:
-        raise InputError(f"{out}: holds {foreign[0]}, which is no part of a report; choose another or an empty --out")
-
-
 def default_place(folder: Path) -> Path:
     """Inside a folder of bags, beside a single bag or a file of records."""
     folder = folder.resolve()
     alone = folder.is_file() or (folder / "metadata.yaml").exists()
     name = folder.stem if folder.is_file() else folder.name
     return folder.with_name(f"{name}-report") if alone else folder / "report"
-
-
-def _ours(file: Path, out: Path) -> bool:
-    parts = file.relative_to(out).parts
-    if len(parts) == 1:
-        return parts[0] in (*TEXTS, PAGE) or (parts[0] == FIGURES and file.is_dir())
-    return parts[0] == FIGURES and len(parts) == 2 and file.suffix in PICTURES
 
 
 def _drawn(document: dict[str, Any], folder: Path) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from sar_analysis.textfiles import read_text
 from sar_core.errors import ContractError, InputError, MissingDataError
 
 SCHEMA_VERSION = 1
@@ -56,13 +57,13 @@ class Stage1Row(BaseModel):
 
 
 def read_stage1(path: Path | str) -> list[Stage1Row]:
-    """All rows of a file, in its order; the first thing wrong is an error that names file, line, key and value."""
+    """All rows of a file (.zst too) in its order; the first thing wrong is an error with file, line, key and value."""
     path = Path(path)
     if not path.is_file():
         raise MissingDataError(f"{path}: no such file of Stage-1 results; make one: sar-eval stage1 --out {path}")
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_text(path).splitlines()
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as text ({error})") from error
     rows: list[Stage1Row] = []
     where: list[str] = []

@@ -23,6 +23,7 @@ from typing import Any
 from sar_analysis.bags import PARTIAL, SchemaVersionError, UnfinishedError
 from sar_analysis.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.records import parse_record
+from sar_analysis.textfiles import read_text
 from sar_core.errors import MissingDataError, SarError
 
 RECORDS = "episodes.jsonl"
@@ -113,7 +114,7 @@ class Table:
 def analyze(
     path: Path | str, workers: int | None = None, tell: Callable[[int, int], None] = lambda done, of: None
 ) -> Table:
-    """The table of a bag, of a folder of bags (searched through), or of a JSONL file of episode records.
+    """The table of a bag, of a folder of bags (searched through), or of a JSONL file of episode records (.zst too).
 
     A folder may hold both, as a campaign does that records only some missions: an episode with a bag is read from it,
     the others from their records in episodes.jsonl.
@@ -193,8 +194,8 @@ def _kind(error: SarError) -> str:
 
 def _from_records(file: Path) -> list[tuple[str, EpisodeMetrics | Problem]]:
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_text(file).splitlines()
+    except (OSError, ValueError) as error:
         raise MissingDataError(f"{file}: cannot be read as text: {error}") from error
     found: list[tuple[str, EpisodeMetrics | Problem]] = []
     for number, line in enumerate(lines, start=1):

@@ -40,7 +40,7 @@ def evaluate(
     """
     from sar_eval.evaluation import CAMPAIGN, FULL, REDUCED, REPORT, STAGE1, Extent, follow, place_of, reference_of
     from sar_eval.folders import ready_folder
-    from sar_eval.plan import flight_order, parse_numbers
+    from sar_eval.plan import DEFAULT_WORLD, flight_order, parse_numbers
     from sar_eval.workers import Crew
 
     usual = FULL if full else REDUCED
@@ -68,7 +68,7 @@ def evaluate(
         raise typer.Exit(RunError.exit_code)
     note(f"flying {len(evaluation.replayed)} of them again, with bags to watch; they must come out the same")
     fly_campaign(folder / CAMPAIGN, evaluation.manifest, plan, evaluation.replayed, Crew(workers), "all")
-    made = _report(folder / CAMPAIGN, folder / REPORT, folder / STAGE1, reference_of(plan))
+    made = _report(folder / CAMPAIGN, folder / REPORT, folder / STAGE1, reference_of(plan.choice.set_of(DEFAULT_WORLD)))
     if as_json:
         headlines = made.document["result"]["headlines"]
         print(json.dumps({"folder": str(folder), "seeds": chosen, "headlines": headlines, "report": str(made.out)}))

@@ -22,6 +22,8 @@ from sar_eval.seedchoice import choose_seeds
 
 STAGE1, CAMPAIGN, REPORT = "stage1.jsonl", "campaign", "report"
 EPISODE_SET = "v1"
+STAGE1_SEEDS = tuple(range(10))
+"""Flown in Stage 1 unless others are asked for."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def place_of(evaluation: Evaluation, base: Path) -> Path:
     raise InputError(f"{base}: too many folders of this name")
 
 
-def reference_of(plan: Plan) -> Path | None:
-    """The oracle's returns for the plan's episode set, where some are committed."""
-    path = share_dir("configs") / "reference" / f"{plan.choice.set_of(DEFAULT_WORLD)}.json"
+def reference_of(episode_set: str | None) -> Path | None:
+    """The oracle's returns for an episode set, where some are committed."""
+    path = share_dir("configs") / "reference" / f"{episode_set}.json"
     return path if path.is_file() else None

@@ -14,7 +14,7 @@ import os
 import platform
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,15 +40,19 @@ FLYING = "episode"
 @cache
 def code() -> dict[str, str]:
     """Hashes of all sources that decide what an episode comes to, and versions of the libraries under them."""
-    hashes = {room: _digest_files(sorted(_folder(room).glob("*.py"))) for room in ROOMS}
-    hashes["sar_eval"] = _digest_files(flying_modules())
     versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
-    return {**hashes, **versions, "python": ".".join(platform.python_version_tuple()[:2])}
+    return {**sources(_folder), **versions, "python": ".".join(platform.python_version_tuple()[:2])}
 
 
-def flying_modules() -> list[Path]:
-    """Files of sar_eval that ``episode`` needs, found by following its imports."""
-    folder = _folder("sar_eval")
+def sources(folder_of: Callable[[str], Path]) -> dict[str, str]:
+    """Hash of each package's sources that fly, wherever a copy of them lies."""
+    hashes = {room: _digest_files(sorted(folder_of(room).glob("*.py"))) for room in ROOMS}
+    return {**hashes, "sar_eval": _digest_files(flying_modules(folder_of("sar_eval")))}
+
+
+def flying_modules(folder: Path | None = None) -> list[Path]:
+    """Files of sar_eval, this one or a copy, that ``episode`` needs, found by following its imports."""
+    folder = _folder("sar_eval") if folder is None else folder
     found: dict[str, Path] = {}
     waiting = [FLYING]
     while waiting:
@@ -170,6 +174,7 @@ def fingerprint() -> dict[str, Any]:
         "python": sys.version.split()[0],
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
     }
 
 

@@ -98,8 +98,7 @@ def median_seeds(
     rows = read_stage1(results)
     choice = choose(rows, count, per_policy)
     if as_json:
-        picks = [{**asdict(pick), "seeds": pick.seeds} for pick in choice.picks]
-        print(json.dumps({"count": count, "per_policy": per_policy, "seeds": choice.seeds, "picks": picks}))
+        print(json.dumps(choice.plain()))
         return
     policies = len({row.policy for row in rows})
     for pick in choice.picks:
