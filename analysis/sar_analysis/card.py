@@ -72,7 +72,10 @@ def host(folder: Path | None = None) -> dict[str, Any]:
 
 
 def campaign(folder: Path) -> dict[str, Any] | None:
-    """What the folder's manifest says of the campaign: its identity, its command, its machine; None without one."""
+    """What the folder's manifest says of the campaign: its identity, command, commit, machine; None without one.
+
+    Only published results know the command of the whole evaluation and the commit; else the command is the campaign's.
+    """
     file = (folder if folder.is_dir() else folder.parent) / MANIFEST
     try:
         plain = json.loads(file.read_text(encoding="utf-8"))
@@ -81,9 +84,11 @@ def campaign(folder: Path) -> dict[str, Any] | None:
         options += [("--world", world) for world in flown["worlds"]]
         options += [("--pattern", pattern) for pattern in flown["patterns"]]
         options += [("--victims", flown["victims"]), ("--episode-set", flown["episode_set"])]
+        stage2 = shlex.join(["sar-eval", "stage2", *(str(part) for option in options for part in option)])
         return {
             "identity": str(plain["identity"]),
-            "command": shlex.join(["sar-eval", "stage2", *(str(part) for option in options for part in option)]),
+            "command": str(machine.get("command", stage2)),
+            "commit": machine.get("commit"),
             "scenario": str(flown["scenario"]["name"]),
             "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['platform']}",
             "python": str(machine["python"]),

@@ -80,7 +80,8 @@ def _again(result: Mapping[str, Any], run: Mapping[str, Any]) -> str:
     lines = []
     if flown is not None:
         who = f"scenario {flown['scenario']}, identity {setting(flown['identity'])}"
-        lines.append(f"- Flown: `{flown['command']}`; {who}; {flown['machine']}, Python {flown['python']}.")
+        at = "" if flown["commit"] is None else f" at commit {flown['commit'][:12]}"
+        lines.append(f"- Flown: `{flown['command']}`{at}; {who}; {flown['machine']}, Python {flown['python']}.")
     lines += [
         f"- Analysed: `{run['command']}`; {run['platform']}, {run['cpus']} CPUs, Python {run['python']}, "
         f"numpy {run['numpy']}, scipy {run['scipy']}.",

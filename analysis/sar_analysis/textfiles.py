@@ -13,11 +13,14 @@ def read_text(path: Path) -> str:
     """A file's text, unpacked where its name ends in .zst; OSError or ValueError where it cannot be read as text."""
     if path.suffix != COMPRESSED:
         return path.read_text(encoding="utf-8")
+    frame = zstandard.ZstdDecompressor().decompressobj()
     try:
-        with path.open("rb") as packed, zstandard.ZstdDecompressor().stream_reader(packed) as stream:
-            return stream.read().decode("utf-8")
+        unpacked: bytes = frame.decompress(path.read_bytes())
     except zstandard.ZstdError as error:
-        raise ValueError(f"not whole as zstd: {error}") from error
+        raise ValueError(f"no zstd: {error}") from error
+    if not frame.eof:
+        raise ValueError("zstd that ends too soon")
+    return unpacked.decode("utf-8")
 
 
 def write_compressed(path: Path, text: str) -> None:

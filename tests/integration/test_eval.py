@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -12,8 +13,12 @@ import pytest
 
 from sar_analysis.medianseeds import choose
 from sar_analysis.stage1 import read_stage1
+from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_eval.bagcheck import check_bag
 from sar_eval.ledger import read_ledger
+from sar_eval.publication import publish, renew
+from tests.packaging.test_results import CHECKS
+from tests.unit.sar_eval.test_publication import committed_sources
 
 SMALL = ("eval", "--seeds", "2-5", "--episodes", "0", "--pattern", "spiral", "--json")
 MISSIONS = 6
@@ -75,3 +80,42 @@ def test_stopped_it_says_how_to_go_on_and_does(warm, launch, wait_for, sar_eval,
     assert f"{flown} of {MISSIONS} missions are flown, {MISSIONS - flown} to fly" in done.stderr
     same = [json.loads(d.stdout)["headlines"] for d in (done, evaluated[1])]
     assert same[0] == same[1]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return committed_sources(tmp_path_factory.mktemp("checkout"))
+
+
+def test_published_it_passes_every_check_of_the_committed_one_and_can_be_renewed(evaluated, checkout, tmp_path):
+    out = tmp_path / "results"
+    publish(evaluated[0], "HEAD", out, checkout)
+    for check in CHECKS:
+        check(out)
+    before = {file.name: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    (out / "RESULTS.md").write_text("of yesterday's analysis")
+    renew(out)
+    assert {file.name: file.read_bytes() for file in out.rglob("*") if file.is_file()} == before
+
+
+def copied(evaluated: Any, place: Path) -> Path:
+    """The evaluation without bags and report, to be spoilt."""
+    return Path(shutil.copytree(evaluated[0], place, ignore=shutil.ignore_patterns("bags", "report", ".lock")))
+
+
+def test_an_unfinished_or_other_campaign_is_not_published(evaluated, checkout, tmp_path):
+    ledger = copied(evaluated, tmp_path / "cut") / "campaign" / "episodes.jsonl"
+    ledger.write_text("".join(ledger.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(MissingDataError, match=f"1 of {MISSIONS} missions are not flown"):
+        publish(tmp_path / "cut", "HEAD", tmp_path / "out", checkout)
+    rows = copied(evaluated, tmp_path / "other") / "stage1.jsonl"
+    rows.write_text(rows.read_text() + "\n")
+    with pytest.raises(ContractError, match="not the Stage-1 file"):
+        publish(tmp_path / "other", "HEAD", tmp_path / "out", checkout)
+    with pytest.raises(MissingDataError, match=r"no manifest\.json"):
+        publish(tmp_path, "HEAD", tmp_path / "out", checkout)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.docx").touch()
+    with pytest.raises(InputError, match=r"thesis\.docx, which is no part of published results"):
+        publish(evaluated[0], "HEAD", tmp_path / "taken", checkout)
+    assert not (tmp_path / "out").exists()

@@ -41,7 +41,17 @@ def test_a_campaigns_command_is_told_by_its_manifest(tmp_path: Path, episodes: I
         "--victims both --episode-set v1"
     )
     assert found["machine"] == "a CPU, 2 cores, Linux" and "private" not in str(found)
+    assert found["commit"] is None
     assert campaign(tmp_path / "episodes.jsonl") == found, "a file's manifest lies beside it"
+
+
+def test_published_results_know_the_whole_command_and_the_commit(tmp_path: Path) -> None:
+    host = {**MANIFEST["host"], "command": "sar-eval eval --full", "commit": "cd" * 20}
+    episodes = ["village-v1-spiral-4x-embedded-s001-e000"]
+    (tmp_path / "manifest.json").write_text(json.dumps(MANIFEST | {"host": host, "episodes": episodes}))
+    found = campaign(tmp_path)
+    assert found is not None
+    assert (found["command"], found["commit"]) == ("sar-eval eval --full", "cd" * 20)
 
 
 def test_without_a_manifest_nothing_is_made_up(tmp_path: Path) -> None:
@@ -56,3 +66,17 @@ def test_without_a_manifest_nothing_is_made_up(tmp_path: Path) -> None:
 def test_the_command_names_no_folder_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/opt/bin/sar-eval", "report", "/home/me/runs", "--out", "results/study"])
     assert host()["command"] == "sar-eval report runs --out results/study"
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [("__main__.py", "python -m pack"), ("tool.py", "python -m pack.tool"), ("../tool.py", "tool.py")],
+)
+def test_a_module_is_told_as_it_is_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str, told: str
+) -> None:
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.setattr(sys, "argv", [str((package / file).resolve()), "runs"])
+    assert host()["command"] == f"{told} runs"

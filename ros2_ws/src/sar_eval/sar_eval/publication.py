@@ -151,7 +151,7 @@ def write_findings(folder: Path) -> None:
     (folder / SEEDS).write_text(json.dumps(choose(rows).plain(), indent=1) + "\n", encoding="utf-8")
     reference = reference_of(table.episodes[0].episode_set)
     oracle = None if reference is None else load_reference(reference)
-    document = build_results(table, reference=oracle, stage1=Foretold(STAGE1, rows))
+    document = build_results(table, reference=oracle, stage1=Foretold(ROWS, rows))
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     (folder / "results.json").write_text(text + "\n", encoding="utf-8")
     (folder / "RESULTS.md").write_text(results_markdown(document), encoding="utf-8")
