@@ -28,9 +28,7 @@ class Argument:
 
 
 _WORLD = Argument("world", "", "World by name (see worlds/) or path to an SDF file.")
-_BACKEND = Argument(
-    "backend", "auto", "Tier to fly on; auto takes the highest found and says which.", ("auto", *TIERS)
-)
+_BACKEND = Argument("backend", "auto", "Tier to fly on; auto takes the highest found and says which.", ("auto", *TIERS))
 _DRONES = Argument("num_drones", "", "Number of drones, 1 to 64.")
 _PATTERN = Argument("pattern", "", "Search pattern.", ("", *PATTERNS))
 _DURATION = Argument("duration_s", "", "Search time, from all drones at altitude.")
