@@ -159,7 +159,13 @@ def test_set_mode_message_is_obeyed(bench) -> None:
 
 @pytest.mark.parametrize(
     ("mask", "commanded"),
-    [(0x9F8, (0, 1, 2)), (0x9C7, (3, 4, 5)), (0x9C0, (0, 1, 2, 3, 4, 5)), (0x800, (0, 1, 2, 3, 4, 5, 6, 7, 8, 9))],
+    [
+        (0x9F8, (0, 1, 2)),
+        (0x9C7, (3, 4, 5)),
+        (0xDC7, (3, 4, 5)),
+        (0x9C0, (0, 1, 2, 3, 4, 5)),
+        (0x800, (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)),
+    ],
 )
 def test_a_mask_says_what_to_follow(bench, mask: int, commanded: tuple[int, ...]) -> None:
     bench.setpoint(mask=mask)
