@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sar_core.geodesy import to_global, to_local
 from sar_eval.mavlink import EMBEDDED_MARK, ORIGIN, mode_name
 from sar_eval.sitl.commander import Mode
+from sar_eval.sitl.inbox import COMMANDS
 from sar_eval.sitl.paramtable import INT32, REAL32
+from sar_eval.sitl.telemetry import MAKERS, number_of
+from tests.unit.sar_eval.sitl.conftest import Bench
 
 ACCEPTED, REJECTED, DENIED, UNSUPPORTED, FAILED = range(5)
 ARM, SET_MODE, TAKEOFF, LAND, RTL, REPOSITION = 400, 176, 22, 21, 20, 192
@@ -142,6 +147,33 @@ def test_what_is_unknown_is_unsupported_and_nonsense_is_denied(bench) -> None:
     assert bench.command(SET_MODE, NAN, NAN) == DENIED
     assert bench.command(REQUEST, math.inf) == DENIED
     assert bench.command(REQUEST, 76) == DENIED
+
+
+ANY_FLOAT = st.floats(width=32) | st.sampled_from([0.0, 1.0, 2.0, 6.0, 148.0, 1e30, -1e30])
+
+
+@given(st.data())
+def test_no_numbers_can_break_it(data: st.DataObject) -> None:
+    """Whatever a command, a setpoint, an origin or a parameter holds, it is answered and telemetry goes on."""
+    bench = Bench()
+    m = bench.m
+    numbers = data.draw(st.lists(ANY_FLOAT, min_size=7, max_size=7))
+    whole = data.draw(st.tuples(*[st.integers(-(2**31), 2**31 - 1)] * 3))
+    text = data.draw(st.binary(max_size=16))
+    command = data.draw(st.sampled_from([*COMMANDS, 31000]))
+    for message in (
+        m.MAVLink_command_long_message(1, 1, command, 0, *numbers),
+        m.MAVLink_command_int_message(1, 1, 0, command, 0, 0, *numbers[:4], *whole[:2], numbers[6]),
+        m.MAVLink_set_position_target_local_ned_message(0, 1, 1, 1, 0, *numbers, *numbers[:4]),
+        m.MAVLink_set_gps_global_origin_message(1, *whole),
+        m.MAVLink_param_set_message(1, 1, data.draw(st.sampled_from([text, b"SAR_CLOCK_JUMP"])), numbers[0], REAL32),
+        m.MAVLink_param_request_read_message(1, 1, text, data.draw(st.integers(-1, 32767))),
+    ):
+        bench.tell(message)
+    for name in MAKERS:
+        assert bench.craft.message(number_of(m, name)).pack(m.MAVLink(None))
+    bench.command(ARM, 1)
+    assert bench.wait(1.0).shape == (11,)
 
 
 def test_orders_for_others_are_not_obeyed(bench) -> None:

@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 POSITION_LOST_S = 5.0
 """EKF2_NOAID_TOUT: so long after the last fix the estimator gives up."""
 FIX_LOST_S = 1.0
+HIGHEST_M = 100_000.0
+"""No altitude anyone means is higher, or so deep."""
 FIRST_WORDS = "sar_eval embedded autopilot, not PX4"
 TEXT_LENGTH = 50
 
@@ -158,10 +160,10 @@ class Craft:
         return self.m.MAVLink_statustext_message(int(text.severity), text.text[:TEXT_LENGTH].encode())
 
     def take_off_goal(self, altitude_m: float) -> Point:
-        """Over the spot, at an altitude above sea level or, if that is NaN, MIS_TAKEOFF_ALT above home."""
+        """Over the spot, at an altitude above sea level or, if that is none, MIS_TAKEOFF_ALT above home."""
         north, east, down = self.sight.position
         wanted = self.home[2] - self.table["MIS_TAKEOFF_ALT"]
-        if math.isfinite(altitude_m):
+        if abs(altitude_m) <= HIGHEST_M:
             wanted = self.frame.altitude_m - altitude_m
         return north, east, min(wanted, down)
 
@@ -217,7 +219,7 @@ class Craft:
     @property
     def clock_s(self) -> float:
         """The vehicle's clock as it reports it."""
-        return self.sight.time_s + (self.table["SAR_CLOCK_JUMP"] if self._struck else 0.0)
+        return max(self.sight.time_s + (self.table["SAR_CLOCK_JUMP"] if self._struck else 0.0), 0.0)
 
     def loses(self) -> bool:
         """Whether a datagram gets lost by SAR_DROP."""

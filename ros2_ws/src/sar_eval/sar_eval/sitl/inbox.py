@@ -12,7 +12,7 @@ import numpy as np
 from sar_core.geodesy import Origin
 from sar_eval.sitl import commander
 from sar_eval.sitl.commander import MODE_OF_WORD, Mode, Result, Severity, Text
-from sar_eval.sitl.craft import FIRST_WORDS, Craft
+from sar_eval.sitl.craft import FIRST_WORDS, HIGHEST_M, Craft
 from sar_eval.sitl.link import Address, Link
 from sar_eval.sitl.paramtable import from_wire, to_wire
 from sar_sim.autopilot import SETPOINT
@@ -22,6 +22,8 @@ FORCE = 21196
 NOT_A_PLACE = 0x7FFFFFFF
 COMPONENT = 1
 MOTORS = 4
+MOST_MESSAGES = 0xFFFF
+"""Ids that MESSAGE_INTERVAL can tell of."""
 
 
 class Body(Protocol):
@@ -97,7 +99,7 @@ def _command_int(talk: Talk, message: Any) -> None:
 
 
 def _obey(talk: Talk, message: Any, order: Order) -> None:
-    action = _COMMANDS.get(order.number)
+    action = COMMANDS.get(order.number)
     try:
         result = Result.UNSUPPORTED if action is None else action(talk, order)
     except (ValueError, OverflowError):  # NaN or infinity where a whole number belongs
@@ -164,21 +166,24 @@ def _reposition(talk: Talk, order: Order) -> Result:
     craft = talk.craft
     if order.p[1] != 1.0:
         return Result.UNSUPPORTED
-    latitude, longitude, altitude = order.p[4:7]
-    goal = None
-    if math.isfinite(latitude) and math.isfinite(longitude):
-        height = altitude if math.isfinite(altitude) else craft.global_of(craft.sight.position).altitude_m
-        goal = craft.place_of(latitude, longitude, height)
-    elif math.isfinite(altitude):
-        goal = (*craft.sight.position[:2], craft.frame.altitude_m - altitude)
-    return craft.enter(Mode.HOLD, goal).result
+    here = craft.global_of(craft.sight.position)
+    stay = all(math.isnan(number) for number in order.p[4:7])
+    wanted = Origin(*(now if math.isnan(number) else number for number, now in zip(order.p[4:7], here, strict=True)))
+    if not _is_place(*wanted):
+        return Result.DENIED
+    return craft.enter(Mode.HOLD, None if stay else craft.place_of(*wanted)).result
+
+
+def _is_place(latitude: float, longitude: float, altitude_m: float) -> bool:
+    """On the Earth, in its oceans or not far above; nothing is where any of them is NaN."""
+    return abs(latitude) <= 90.0 and abs(longitude) <= 180.0 and abs(altitude_m) <= HIGHEST_M
 
 
 def _set_home(talk: Talk, order: Order) -> Result:
     craft = talk.craft
     if order.p[0] > 0.5:
         craft.home = craft.sight.position
-    elif all(math.isfinite(number) for number in order.p[4:7]):
+    elif _is_place(*order.p[4:7]):
         craft.home = craft.place_of(*order.p[4:7])
     else:
         return Result.DENIED
@@ -195,6 +200,8 @@ def _set_interval(talk: Talk, order: Order) -> Result:
 
 
 def _tell_interval(talk: Talk, number: int) -> Result:
+    if not 0 <= number <= MOST_MESSAGES:
+        return Result.DENIED
     talk.reply(talk.craft.m.MAVLink_message_interval_message(number, talk.link.schedule.interval_us(number)))
     return Result.ACCEPTED
 
@@ -289,7 +296,7 @@ def setpoint_row(message: Any) -> Any:
 def _set_origin(talk: Talk, message: Any) -> None:
     """PX4 takes a new origin at any time; the vehicle stays where it is and counts from elsewhere."""
     latitude, longitude = message.latitude * 1e-7, message.longitude * 1e-7
-    if abs(latitude) <= 90.0 and abs(longitude) <= 180.0:
+    if _is_place(latitude, longitude, message.altitude * 1e-3):
         talk.craft.origin = Origin(latitude, longitude, message.altitude * 1e-3)
     _send_once(talk, talk.craft.m.MAVLINK_MSG_ID_GPS_GLOBAL_ORIGIN)
 
@@ -349,7 +356,7 @@ _MESSAGES: dict[str, Callable[[Talk, Any], None]] = {
     "MISSION_REQUEST_LIST": _list_mission,
     "TIMESYNC": _sync,
 }
-_COMMANDS: dict[int, Callable[[Talk, Order], Result]] = {
+COMMANDS: dict[int, Callable[[Talk, Order], Result]] = {
     20: _return,
     21: _land,
     22: _take_off,

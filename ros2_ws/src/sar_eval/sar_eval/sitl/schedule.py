@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 OFF = -1.0
 SLACK_S = 1e-6
+LONGEST_US = 2**31 - 1
 
 
 class Schedule:
@@ -22,7 +23,7 @@ class Schedule:
     def interval_us(self, number: int) -> int:
         """As MESSAGE_INTERVAL says it: -1 is off."""
         interval = self._interval.get(number, OFF)
-        return -1 if interval == OFF else round(interval * 1e6)
+        return -1 if interval == OFF else min(round(interval * 1e6), LONGEST_US)
 
     def set_interval(self, number: int, interval_us: float) -> None:
         """SET_MESSAGE_INTERVAL: 0 is the default rate, negative is off."""
