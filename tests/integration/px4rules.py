@@ -148,12 +148,12 @@ def in_the_air(c: Client) -> dict[str, tuple[Any, Any]]:
     asked["a mission that is not there"] = ([ACCEPTED, REJECTED], c.command(176, 1, 4, 4))
     asked["mode while streaming"] = ("OFFBOARD", c.mode())
     c.streaming = False
-    lost = c.heartbeat(8.0, lambda message: mavutil.mode_string_v10(message) != "OFFBOARD")
+    lost = c.heartbeat(20.0, lambda message: mavutil.mode_string_v10(message) != "OFFBOARD")
     asked["mode without the stream"] = ("LOITER", mavutil.mode_string_v10(lost))
     asked["its state"] = (mavutil.mavlink.MAV_STATE_CRITICAL, lost.system_status)
     asked["OFFBOARD in the air without a stream"] = ([ACCEPTED, REJECTED], c.command(176, 1, 6))
     c.streaming = True
-    back = c.heartbeat(8.0, lambda message: mavutil.mode_string_v10(message) == "OFFBOARD")
+    back = c.heartbeat(20.0, lambda message: mavutil.mode_string_v10(message) == "OFFBOARD")
     asked["its state with the stream again"] = (mavutil.mavlink.MAV_STATE_ACTIVE, back.system_status)
     c.streaming = False
     asked["land"] = ([ACCEPTED], c.command(21))
