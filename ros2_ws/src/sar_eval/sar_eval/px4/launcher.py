@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -22,6 +23,7 @@ LOG = "autopilot.log"
 _LOG_TAIL = 3
 UNPRIVILEGED = "nobody"
 """Who flies when root starts it: as root PX4 takes real-time priority and starves everything else."""
+_PR_SET_PDEATHSIG = 1
 SIH_MODEL = "sihsim_quadx"
 
 
@@ -101,6 +103,7 @@ class Processes:
                         stdout=log,
                         stderr=subprocess.STDOUT,
                         start_new_session=True,
+                        preexec_fn=_end_with_parent,
                         user=user,
                     )
                 )
@@ -141,6 +144,11 @@ class Processes:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+
+
+def _end_with_parent() -> None:
+    """In the child: whoever kills the evaluation outright leaves no vehicle on its ports."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _signal(child: subprocess.Popen[bytes], number: int) -> None:

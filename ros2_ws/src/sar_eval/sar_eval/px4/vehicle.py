@@ -41,6 +41,8 @@ UNUSED = (
 ANSWERS = ("HEARTBEAT", "COMMAND_ACK", "STATUSTEXT", "AUTOPILOT_VERSION", "GPS_GLOBAL_ORIGIN")
 ASK_AGAIN_S = 0.2
 """Wall time after which an unanswered request is made again: a missing answer is not a refusal."""
+ARM_APART_S = 0.25
+"""Vehicles arm one after another: all at once they are most likely to lose a timer on a host with few cores."""
 _IGNORE = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _IGNORE_YAW_RATE = 2048
 _STAND = np.array([math.nan] * 3 + [0.0] * 3 + [math.nan] * 3)
@@ -89,7 +91,7 @@ class PilotedVehicle:
         self.requests: deque[Request] = deque()
         self.refused: list[str] = []
         self.want_armed = False
-        self.wanted_since_s = math.inf
+        self.wanted_since_s = -math.inf
         self.arm_asked_s = -math.inf
         self.arm_answer: str | None = None
         self._mavlink = dialect()
@@ -159,7 +161,8 @@ class PilotedVehicle:
             head.asked_s = now_s
             self._command(head.command, head.parameters, head.tries)
             head.tries += 1
-        if self.want_armed != self.told.armed and now_s - self.arm_asked_s >= ASK_AGAIN_S:
+        turn_s = self.wanted_since_s + ARM_APART_S * self.instance
+        if self.want_armed != self.told.armed and now_s >= turn_s and now_s - self.arm_asked_s >= ASK_AGAIN_S:
             self.arm_asked_s = now_s
             self._command(self._mavlink.MAV_CMD_COMPONENT_ARM_DISARM, (float(self.want_armed),), 0)
 

@@ -81,9 +81,8 @@ class Px4World:
         deadline = time.monotonic() + READY_S
         self._wait(deadline, lambda v: math.isfinite(v.told.heartbeat_s), "gave no heartbeat")
         for vehicle in self.vehicles:
-            vehicle.ask_identity()
             vehicle.ask_streams()
-        self._wait(deadline, lambda v: v.told.identity is not None, "did not say what it is")
+        self._wait(deadline, _identified, "did not say what it is")
         self._check_identity()
         self._wait(deadline, lambda v: not v.requests and bool(v.told.truth.times), "did not start its streams")
         self._wait(deadline, lambda v: v.told.estimator_ok, "found no position")
@@ -268,6 +267,13 @@ class Px4World:
         self.launcher.stop()
         for vehicle in self.vehicles:
             vehicle.close()
+
+
+def _identified(vehicle: PilotedVehicle) -> bool:
+    """The answer to the request and the message it asks for travel apart, and either may be lost."""
+    if vehicle.told.identity is None and not vehicle.requests:
+        vehicle.ask_identity()
+    return vehicle.told.identity is not None
 
 
 def _home(x: float, y: float) -> Origin:
