@@ -19,11 +19,14 @@ import pytest
 from sar_eval.config import Episode, Scenario, prepare
 from sar_eval.episode import Progress, Record, fly_episode
 from sar_eval.kernels import compile_kernels
+from sar_eval.px4.health import Limits
 from sar_eval.px4.launcher import Processes
 from sar_eval.px4.wire import Wire
 from sar_eval.px4.world import Px4World
 
 SPEED = 3.0
+PATIENT = Limits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)
+"""A test machine may be slow; what these tests cause is judged by the gate's own limits."""
 SOON_S = 5.0
 """Wall time from a fault to the end of the episode."""
 SEARCHING_S = 12.0
@@ -47,7 +50,7 @@ def vehicles(episode: Episode, **parameters: str) -> Generator[tuple[Px4World, P
         started(homes, {**given, **parameters}, speed)
 
     launcher.start = start  # type: ignore[method-assign]
-    world = Px4World(episode, launcher, SPEED)
+    world = Px4World(episode, launcher, SPEED, PATIENT)
     world.open()
     try:
         yield world, launcher
@@ -136,9 +139,9 @@ def test_a_clock_that_jumps_spoils(episode: Episode) -> None:
 
 def test_a_vehicle_that_does_not_arm_is_named(episode: Episode) -> None:
     with vehicles(episode, SAR_REFUSE_ARM="1") as (world, _):
-        began = time.monotonic()
         record = fly_episode(episode, None, world=world)
-    check_spoilt(record, "arm_refused", time.monotonic() - began - 2.0)
+        after_s = time.monotonic() - world.vehicles[0].wanted_since_s
+    check_spoilt(record, "arm_refused", after_s)
 
 
 def set_parameter(world: Px4World, index: int, name: str, value: float) -> None:
