@@ -129,12 +129,15 @@ class PilotedVehicle:
         self.requests.append(Request(command, parameters, must))
 
     def ask_streams(self) -> None:
-        """The streams an episode needs, and no others; that an unused one is off nobody waits for."""
+        """The streams an episode needs."""
         interval = self._mavlink.MAV_CMD_SET_MESSAGE_INTERVAL
         for name, rate in STREAMS.items():
             self.ask(interval, getattr(self._mavlink, f"MAVLINK_MSG_ID_{name}"), 1e6 / rate, must=True)
+
+    def silence_others(self) -> None:
+        """Ask for nothing else, once what is needed flows: an answer does not say to which of such requests it is."""
         for number in message_ids(UNUSED):
-            self._command(interval, (number, -1.0), 0)
+            self._command(self._mavlink.MAV_CMD_SET_MESSAGE_INTERVAL, (number, -1.0), 0)
 
     def ask_identity(self) -> None:
         self.ask(self._mavlink.MAV_CMD_REQUEST_MESSAGE, self._mavlink.MAVLINK_MSG_ID_AUTOPILOT_VERSION)

@@ -85,6 +85,8 @@ class Px4World:
         self._wait(deadline, _identified, "did not say what it is")
         self._check_identity()
         self._wait(deadline, lambda v: not v.requests and bool(v.told.truth.times), "did not start its streams")
+        for vehicle in self.vehicles:
+            vehicle.silence_others()
         self._wait(deadline, lambda v: v.told.estimator_ok, "found no position")
         for vehicle in self.vehicles:
             vehicle.set_origin()
