@@ -157,7 +157,7 @@ class Campaign:
 
     def _wants_bag(self, record: Record, mode: str) -> bool:
         result = record.result
-        if not repeats(result["tier"]):
+        if not repeats(self.manifest.decides["configuration"]["tier"]):
             return False
         if mode == "none" or result["invalid_reason"] == "worker_lost" or self.bags.has(result["episode_id"]):
             return False
