@@ -19,7 +19,7 @@ from sar_core.streams import stream
 from sar_sim.channel import PATH, direct_channel, find_paths, make_scene
 from sar_sim.devices import Device, Kind, make_devices
 from sar_sim.radioconfig import RadioConfig, config_sha256, load_radio, make_budget
-from sar_sim.receiver import NORMALS, THERMAL, Frames, Receiver, bench_link_frame, direct_frame, impair
+from sar_sim.receiver import NORMALS, THERMAL, Frames, Receiver, bench_link_frame, direct_frame, impair, silence
 from sar_sim.world import load_world
 
 Floats = NDArray[np.float64]
@@ -372,3 +372,12 @@ def test_configuration_is_checked_and_hashed(tmp_path: Path) -> None:
             load_radio(file)
     with pytest.raises(InputError, match="nowhere"):
         load_radio(tmp_path / "nowhere.yaml")
+
+
+def test_silence_has_the_shape_of_frames() -> None:
+    """What a deaf tick hands on must be taken like any other."""
+    nothing = silence(7)
+    assert nothing.stamp_ns == 7
+    assert [len(column) for column in nothing[1:]] == [0] * 4
+    assert [column.dtype for column in nothing[1:]] == [np.uint64, np.bool_, np.float64, np.int8]
+    assert nothing.csi.shape[1:] == (ANTENNAS, len(SUBCARRIERS), 2)

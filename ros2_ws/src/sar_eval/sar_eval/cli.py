@@ -137,7 +137,7 @@ def run(
             bar.update(task, completed=now.search_time_s, note=note)
 
         bag_dir = out_dir / plan.episode_id if bag else None
-        record = fly_mission(plan, bag_dir, watch, stop, record_ == "csi", speed)
+        record = fly_mission(plan, bag_dir, watch, stop, record_ == "csi", speed, tell=note)
     record.run["compile_s"] = round(compile_s, 3)
     if as_json:
         print(json.dumps(record.as_dict()), flush=True)

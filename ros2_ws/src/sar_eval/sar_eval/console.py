@@ -17,11 +17,11 @@ PATTERN_HELP = (
     "boustrophedon_triangulation, or policy (a learned one)."
 )
 BACKEND_HELP = (
-    "embedded; sih: real PX4 with its own simulator (px4 on PATH or PX4_BIN); sitl: our own vehicle behind MAVLink; "
-    "or auto: the highest tier found."
+    "embedded; sih: real PX4 with its own simulator (px4 on PATH or PX4_BIN); gazebo: real PX4 in Gazebo; "
+    "sitl: our own vehicle behind MAVLink; or auto: the highest tier found."
 )
 SimSpeed = Annotated[
-    float, typer.Option("--sim-speed", min=0.1, max=8.0, help="Simulated over wall time of sih and sitl vehicles.")
+    float, typer.Option("--sim-speed", min=0.1, max=8.0, help="Simulated over wall time of gazebo, sih and sitl.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON for machines instead of text.")]
 

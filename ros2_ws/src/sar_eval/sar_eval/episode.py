@@ -15,11 +15,12 @@ from sar_eval.outcome import COVERAGE_TIME_S, result_of
 from sar_eval.recorder import Recording
 from sar_eval.score import STATUS_TICKS, Score
 from sar_eval.scribe import REPORT_TICKS, STATUS_DONE
-from sar_eval.sensing import Claim, Heard, Sensing, make_receiver
-from sar_eval.simulator import Simulator, SpoiltError, World
+from sar_eval.sensing import Claim, Heard, Sensing
+from sar_eval.simulator import SimTick, Simulator, SpoiltError, World
 from sar_eval.swarm import Swarm
 from sar_sim.coverage import Coverage
 from sar_sim.fleet import FleetState, stamp_ns
+from sar_sim.receiver import Frames
 from sar_sim.referee import Event, Referee
 from sar_swarm.controller import Command, Order, Pilot, Plan
 
@@ -58,7 +59,8 @@ class Flight:
         self.logbook = logbook
         self.simulator = Simulator(episode) if world is None else world
         self.trouble = ""
-        self.receiver = make_receiver(episode) if episode.radio is not None else None
+        self._reported = -1
+        self.receiver = self.simulator.receiver()
         self.swarm = Swarm(episode)
         first = self.simulator.first()
         self.score = Score(episode, first, self.swarm.standing)
@@ -131,6 +133,7 @@ class Flight:
         score, swarm = self.score, self.swarm
         try:
             now = self.simulator.step(swarm.commands, score.orders.search_begin_s)
+            frames = self._listen(now)
         except SpoiltError as error:
             self.trouble = error.detail
             score.spoil(error.reason)
@@ -138,12 +141,17 @@ class Flight:
         events = score.observe(now)
         if score.orders.invalid_reason:
             return
-        state, stamp = now.state, stamp_ns(now.tick)
-        frames = [] if self.receiver is None else self.receiver.listen(stamp, now.tick, state.position, state.attitude)
+        state = now.state
         orders = direct(score.orders, self.episode, now.time_s, float(state.est_position[:, 2].min()), score.standing)
         made = swarm.step(now.tick, now.time_s, state, frames, now.delivered, orders.order)
         score.note(orders, made.standing, [(claim.estimate.track, claim.report) for claim in made.claims])
         self._log(made.heard, made.claims, events)
+
+    def _listen(self, now: SimTick) -> list[Frames]:
+        """What the drones' receivers hand over in a tick."""
+        if self.receiver is None:
+            return []
+        return self.receiver.listen(stamp_ns(now.tick), now.tick, now.state.position, now.state.attitude)
 
     def _log(self, heard: Heard, claims: Sequence[Claim], events: Sequence[Event]) -> None:
         book = self.logbook
@@ -166,7 +174,8 @@ class Flight:
         book = self.logbook
         if book is None:
             return
-        stamp = stamp_ns(self.tick)
+        stamp = self._report_stamp_ns()
+        self._reported = self.tick
         book.status(stamp, self.score.status(phase))
         book.coverage(stamp, self.score.scanned, self.coverage.config.cell_m)
         book.flush()
@@ -176,8 +185,12 @@ class Flight:
         events = self.referee.finish(self.time_s)
         if self.logbook is not None:
             for event in events:
-                self.logbook.event(stamp_ns(self.tick), event)
+                self.logbook.event(self._report_stamp_ns(), event)
         self.report(STATUS_DONE)
+
+    def _report_stamp_ns(self) -> int:
+        """Now; or the next tick, which was spoilt, where this one has been reported: a bag's time never goes back."""
+        return stamp_ns(self.tick + (self._reported == self.tick))
 
     def result(self) -> dict[str, Any]:
         """The deterministic outcome, from the referee's truth alone."""

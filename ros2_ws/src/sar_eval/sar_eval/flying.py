@@ -11,7 +11,7 @@ from sar_eval.backends import world_of
 from sar_eval.config import Episode
 from sar_eval.episode import Progress, Record, fly_episode
 from sar_eval.invalid import invalid_record
-from sar_eval.simulator import SpoiltError
+from sar_eval.simulator import SpoiltError, Stop, never
 from sar_eval.tiers import AUTOPILOTS
 
 RETRIES = 6
@@ -22,14 +22,15 @@ def fly(
     episode: Episode,
     bag: Path | None,
     watch: Callable[[Progress], None] | None = None,
-    stop: Callable[[], str | None] | None = None,
+    stop: Stop | None = None,
     csi: bool = False,
     speed: float = 1.0,
     retries: int = RETRIES,
+    tell: Callable[[str], None] | None = None,
 ) -> Record:
     """As :func:`fly_episode`, on the episode's own tier; ``run`` tells of every attempt that was spoilt.
 
-    The bag is the last attempt's.
+    ``tell`` hears of each as it happens. The bag is the last attempt's.
     """
     if episode.tier not in AUTOPILOTS:
         return fly_episode(episode, bag, watch, stop, csi)
@@ -37,10 +38,13 @@ def fly(
     while True:
         record = _attempt(episode, bag, watch, stop, csi, speed)
         detail = record.run.get("invalid_detail")
-        if detail is not None:
+        stopped = stop is not None and bool(stop())
+        if detail is not None and not stopped:
             spoilt.append({"reason": record.result["invalid_reason"], "detail": detail})
-        if detail is None or len(spoilt) > retries:
+        if detail is None or stopped or len(spoilt) > retries:
             return Record(record.result, {**record.run, "spoilt_attempts": spoilt})
+        if tell is not None:
+            tell(f"attempt {len(spoilt)} was spoilt ({spoilt[-1]['reason']}: {detail}); it is flown again")
         if bag is not None:
             shutil.rmtree(bag, ignore_errors=True)
 
@@ -49,13 +53,13 @@ def _attempt(
     episode: Episode,
     bag: Path | None,
     watch: Callable[[Progress], None] | None,
-    stop: Callable[[], str | None] | None,
+    stop: Stop | None,
     csi: bool,
     speed: float,
 ) -> Record:
     """One flight; vehicles that never got ready leave a record without a bag."""
     try:
-        with world_of(episode, speed) as world:
+        with world_of(episode, speed, stop or never) as world:
             return fly_episode(episode, bag, watch, stop, csi, world)
     except SpoiltError as error:
         record = invalid_record(episode, error.reason)

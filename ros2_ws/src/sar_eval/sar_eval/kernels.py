@@ -14,6 +14,7 @@ from sar_sim.coverage import Coverage, CoverageConfig
 from sar_sim.fleet import Fleet, add_path, stamp_ns
 from sar_sim.link import Link
 from sar_sim.referee import Referee, RefereeConfig
+from sar_swarm.attention import AttentionConfig, Bias, view_weights
 from sar_swarm.fusion import COLUMNS, keyframes
 from sar_swarm.navigation import Chart, pursue
 from sar_swarm.neighbours import Manners
@@ -77,3 +78,4 @@ def _compile_sensing(episode: Episode) -> None:
         sensing.hear(stamp_ns(tick), frames, state.est_position, state.est_attitude)
         sensing.think(tick, stamp_ns(tick) * 1e-9, [[] for _ in range(n)])
     keyframes(np.ones((3, COLUMNS)), 2)
+    view_weights(np.ones((2, 3)), np.zeros(2), np.eye(2), np.full(2, 30.0), AttentionConfig(bias=Bias.SOURCE))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,12 @@ class Tally(NamedTuple):
         return {"phase_open": float(self.gate[1].sum()) / total, **by_state}
 
 
+class Receiving(Protocol):
+    """Radios that are asked tick by tick, in ascending order; may raise SpoiltError."""
+
+    def listen(self, stamp_ns: int, tick: int, position: Floats, attitude: Floats) -> list[Frames]: ...
+
+
 def make_receiver(episode: Episode) -> Receiver:
     """The radios of an episode's drones, which know the truth that the swarm does not."""
     assert episode.radio is not None
@@ -87,6 +93,11 @@ def make_receiver(episode: Episode) -> Receiver:
         s.sigma,
         s.kappa,
     )
+
+
+def receiver_for(episode: Episode) -> Receiver | None:
+    """The embedded radios, where the episode has any."""
+    return None if episode.radio is None else make_receiver(episode)
 
 
 class Sensing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sar_core.errors import RunError
 from sar_core.mailboxes import Delivered
 from sar_eval.config import Episode
+from sar_eval.sensing import Receiving, receiver_for
 from sar_sim.faults import Injector
 from sar_sim.fleet import Fleet, FleetState, step_of_tick
 from sar_sim.link import Air
@@ -57,10 +58,28 @@ class SpoiltError(RunError):
         self.detail = detail
 
 
+Stop = Callable[[], str | None]
+"""Asked now and then: a reason to end, or None."""
+
+
+def never() -> None:
+    """Nobody asks to stop."""
+
+
+def heed(stop: Stop) -> None:
+    """Give up waiting if someone asks to stop."""
+    reason = stop()
+    if reason:
+        raise SpoiltError(reason, "stopped before the first tick")
+
+
 class World(Protocol):
     """What an episode flies in: the embedded simulator, or real autopilots. ``step`` may raise SpoiltError."""
 
     air: Air
+
+    def receiver(self) -> Receiving | None:
+        """What hears for its drones, from now on."""
 
     def first(self) -> SimTick: ...
     def step(self, commands: Sequence[Command], search_begin_s: float) -> SimTick: ...
@@ -73,6 +92,7 @@ class Simulator:
 
     def __init__(self, episode: Episode) -> None:
         s, n = episode.scenario, episode.scenario.drones
+        self.episode = episode
         self.fleet = Fleet(
             episode.vehicle,
             episode.spawns,
@@ -86,6 +106,9 @@ class Simulator:
         self.air = Air(n, episode.seed, episode.index, s.link.loss, s.link.latency_s, s.link.jitter_s)
         self.injector = Injector(episode.faults, n, episode.seed, episode.index)
         self.tick = 0
+
+    def receiver(self) -> Receiving | None:
+        return receiver_for(self.episode)
 
     def first(self) -> SimTick:
         state = self.fleet.snapshot()

@@ -55,6 +55,13 @@ class Frames(NamedTuple):
     csi: NDArray[np.int8]  # [L, ANTENNAS, subcarriers, 2] I, Q
 
 
+def silence(stamp_ns: int) -> Frames:
+    """A tick in which a drone received nothing."""
+    shape = (0, ANTENNAS, len(SUBCARRIERS), 2)
+    nothing = np.zeros(0)
+    return Frames(stamp_ns, nothing.astype(np.uint64), nothing.astype(np.bool_), nothing, np.zeros(shape, np.int8))
+
+
 @compiled
 def receive(
     tick: int,
