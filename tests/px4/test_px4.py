@@ -13,7 +13,8 @@ from sar_analysis.metrics import episode_metrics
 from sar_eval.config import Scenario, prepare
 from sar_eval.episode import Progress, fly_episode
 from sar_eval.flying import fly
-from sar_eval.px4.launcher import Processes, find_px4
+from sar_eval.px4.binary import find_px4
+from sar_eval.px4.launcher import Processes
 from sar_eval.px4.world import Px4World
 
 pytestmark = [

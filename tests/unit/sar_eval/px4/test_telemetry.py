@@ -137,3 +137,21 @@ def test_a_drone_that_is_told_nothing_stands_still() -> None:
     assert row.tolist() == [0.0] * 9
     assert mask & (8 | 16 | 32) == 0
     assert mask & (1 | 2 | 4) == 7
+
+
+def test_a_vehicle_would_arm_since_its_own_checks_say_so_by_its_own_clock(codec: Any) -> None:
+    told, m = Telemetry(ORIGIN), dialect()
+
+    def check(arrival_s: float, health: int) -> float:
+        status = m.MAVLink_sys_status_message(health, health, health, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        told.take(arrival_s, sent(codec, status))
+        return told.would_arm_since_s
+
+    ready = m.MAV_SYS_STATUS_PREARM_CHECK
+    assert check(0.5, ready) == math.inf, "a clock that was not heard yet says nothing"
+    for k in range(1, 5):
+        moment = m.MAVLink_local_position_ned_message(10_000 + 1000 * k, 0, 0, 0, 0, 0, 0)
+        told.take(float(k), sent(codec, moment))
+        since = check(k + 0.1, ready if k != 2 else 0)
+        assert since == {1: 11.0, 2: math.inf, 3: 13.0, 4: 13.0}[k]
+    assert told.checked_s == 4.1

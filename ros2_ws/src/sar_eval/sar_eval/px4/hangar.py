@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sar_core.errors import RunError
 from sar_core.geodesy import Origin
-from sar_eval.px4.launcher import environment
+from sar_eval.px4.launcher import own_simulator, settings
 from sar_eval.simulator import SpoiltError
 
 LEAVE_S = 10.0
@@ -32,7 +32,8 @@ class Hangar:
         self._count = len(homes)
         self._clear()
         for instance, home in enumerate(homes):
-            lines = [f"{key}={shlex.quote(value)}" for key, value in environment(home, parameters, speed).items()]
+            environment = {**settings(parameters, speed), **own_simulator(home)}
+            lines = [f"{key}={shlex.quote(value)}" for key, value in environment.items()]
             order = self._file(instance, "order")
             partial = order.with_suffix(".partial")
             partial.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -21,14 +21,17 @@ JUMP_BACK_S, JUMP_AHEAD_S, MOST_SPEED = 0.2, 1.0, 10.0
 """A clock that goes back by more, or ahead by more than the fastest simulation could, has jumped."""
 ESTIMATOR_NEEDS = 0b110111
 """ESTIMATOR_STATUS flags: attitude, velocity both ways, absolute position both ways."""
+PREARM_CHECK = 0x10000000
+"""SYS_STATUS health: the vehicle would arm in the mode it is in."""
 GPS_3D = 3
 ON_GROUND = 1
 
 
 class Series:
-    """Samples over arrival time, looked up by linear interpolation."""
+    """Samples over time, looked up by linear interpolation; it reaches back ``kept_s``."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept_s: float = KEPT_S) -> None:
+        self._kept_s = kept_s
         self.times: list[float] = []
         self.rows: list[Floats] = []
 
@@ -42,8 +45,8 @@ class Series:
             return
         self.times.append(arrival_s)
         self.rows.append(row)
-        if self.times[0] < arrival_s - 2.0 * KEPT_S:
-            cut = bisect_left(self.times, arrival_s - KEPT_S)
+        if self.times[0] < arrival_s - 2.0 * self._kept_s:
+            cut = bisect_left(self.times, arrival_s - self._kept_s)
             del self.times[:cut], self.rows[:cut]
 
     def at(self, instant_s: float) -> Floats:
@@ -122,6 +125,9 @@ class Telemetry:
         self.heard_s = -math.inf
         self.heartbeat_s = -math.inf
         self.armed = False
+        self.checked_s = -math.inf
+        self.would_arm_since_s = math.inf
+        """By its own clock."""
         self.mode = ""
         self.landed = True
         self.charge = 1.0
@@ -181,6 +187,11 @@ class Telemetry:
 
     def _extended_sys_state(self, _: float, m: Any) -> None:
         self.landed = m.landed_state == ON_GROUND
+
+    def _sys_status(self, arrival_s: float, m: Any) -> None:
+        self.checked_s = arrival_s
+        would = m.onboard_control_sensors_health & PREARM_CHECK and self.clock.readings
+        self.would_arm_since_s = min(self.would_arm_since_s, self.clock.reading_s) if would else math.inf
 
     def _battery_status(self, _: float, m: Any) -> None:
         if m.battery_remaining >= 0:

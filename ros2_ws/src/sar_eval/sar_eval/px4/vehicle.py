@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sar_core.frames import swap_world, swap_yaw
 from sar_core.geodesy import Origin
 from sar_eval.mavlink import PX4_MAIN_MODES, dialect
+from sar_eval.px4.parameters import Settling
 from sar_eval.px4.telemetry import Telemetry
 from sar_eval.px4.wire import Wire
 from sar_swarm.controller import Command
@@ -27,6 +28,7 @@ STREAMS = {
     "EXTENDED_SYS_STATE": 5.0,
     "GPS_RAW_INT": 5.0,
     "ESTIMATOR_STATUS": 2.0,
+    "SYS_STATUS": 2.0,
     "BATTERY_STATUS": 1.0,
 }
 """Streams asked for, in vehicle time."""
@@ -38,7 +40,7 @@ UNUSED = (
     *("MANUAL_CONTROL", "NAV_CONTROLLER_OUTPUT", "PING", "LINK_NODE_STATUS", "CURRENT_MODE", "GPS2_RAW"),
 )
 """Streams switched off: what is sent for nothing costs both ends time."""
-ANSWERS = ("HEARTBEAT", "COMMAND_ACK", "STATUSTEXT", "AUTOPILOT_VERSION", "GPS_GLOBAL_ORIGIN")
+ANSWERS = ("HEARTBEAT", "COMMAND_ACK", "STATUSTEXT", "AUTOPILOT_VERSION", "GPS_GLOBAL_ORIGIN", "PARAM_VALUE")
 ASK_AGAIN_S = 0.2
 """Wall time after which an unanswered request is made again: a missing answer is not a refusal."""
 ARM_APART_S = 0.25
@@ -90,6 +92,7 @@ class PilotedVehicle:
         self.wire = Wire(instance, wanted_ids())
         self.requests: deque[Request] = deque()
         self.refused: list[str] = []
+        self.settling = Settling({})
         self.want_armed = False
         self.wanted_since_s = -math.inf
         self.arm_asked_s = -math.inf
@@ -109,6 +112,8 @@ class PilotedVehicle:
             self.told.take(arrival_s, message)
             if message.get_type() == "COMMAND_ACK":
                 self._answered(message)
+            elif message.get_type() == "PARAM_VALUE":
+                self._settle(message)
 
     def _answered(self, ack: Any) -> None:
         accepted = ack.result == self._mavlink.MAV_RESULT_ACCEPTED
@@ -123,6 +128,11 @@ class PilotedVehicle:
             done = self.requests.popleft()
             if done.must and not accepted:
                 self.refused.append(f"command {done.command}: {_result_name(self._mavlink, ack.result)}")
+
+    def _settle(self, message: Any) -> None:
+        setting = self.settling.take(message)
+        if setting is not None:
+            self.wire.codec.param_set_send(*self.target, setting.name.encode(), setting.value, setting.kind)
 
     def ask(self, command: int, *parameters: float, must: bool = False) -> None:
         """Queue a request; the next is made when this one is answered."""
@@ -164,6 +174,8 @@ class PilotedVehicle:
             head.asked_s = now_s
             self._command(head.command, head.parameters, head.tries)
             head.tries += 1
+        for name in self.settling.due(now_s):
+            self.wire.codec.param_request_read_send(*self.target, name.encode(), -1)
         turn_s = self.wanted_since_s + ARM_APART_S * self.instance
         if self.want_armed != self.told.armed and now_s >= turn_s and now_s - self.arm_asked_s >= ASK_AGAIN_S:
             self.arm_asked_s = now_s

@@ -20,9 +20,10 @@ from sar_eval.config import Episode
 from sar_eval.mavlink import EMBEDDED_MARK, ORIGIN
 from sar_eval.px4.health import Gate, Limits
 from sar_eval.px4.launcher import Launcher
-from sar_eval.px4.parameters import parameters_of
+from sar_eval.px4.parameters import Settling, as_text, parameters_of
 from sar_eval.px4.vehicle import PilotedVehicle
-from sar_eval.simulator import SimTick, SpoiltError, time_of, times_of
+from sar_eval.sensing import Receiving, receiver_for
+from sar_eval.simulator import SimTick, SpoiltError, Stop, heed, never, time_of, times_of
 from sar_sim.faults import FaultKind
 from sar_sim.fleet import FleetState
 from sar_sim.link import Air
@@ -31,7 +32,7 @@ from sar_swarm.controller import Command
 Floats = NDArray[np.float64]
 
 READY_S = 60.0
-"""Wall time the vehicles have to boot and to find where they are."""
+"""Wall time the vehicles have to boot and to find where they are, at real time or faster."""
 STREAM_FIRST_S = 1.5
 """Vehicle time for which setpoints are streamed before OFFBOARD is asked for."""
 FRAME_SETTLES_S = 3.0
@@ -40,6 +41,8 @@ FRAME_WITHIN_M = 3.0
 POLL_S = 0.004
 """Wall time between looks at what has arrived: a wake-up per datagram would cost more than it tells."""
 CHECK_S = 0.05
+STEADY_S = 4.0
+"""Vehicle time for which a vehicle's own checks must have let it arm before the episode begins."""
 STAND_S = 0.05
 """Wall time between setpoints while vehicles stand."""
 _FREE = np.full(3, np.nan)
@@ -49,19 +52,30 @@ STANDING = Command(False, _FREE, _FREE, math.pi / 2.0)
 class Px4World:
     """N vehicles, each an autopilot process of its own, and the air between them."""
 
-    def __init__(self, episode: Episode, launcher: Launcher, speed: float = 1.0, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        episode: Episode,
+        launcher: Launcher,
+        speed: float = 1.0,
+        stop: Stop = never,
+        limits: Limits | None = None,
+    ) -> None:
         s = episode.scenario
-        self.episode, self.launcher, self.speed = episode, launcher, speed
+        self.episode, self.launcher, self.speed, self.stop = episode, launcher, speed, stop
         self.air = Air(s.drones, episode.seed, episode.index, s.link.loss, s.link.latency_s, s.link.jitter_s)
         self.tick = 0
         self.vehicles: list[PilotedVehicle] = []
         self.limits = limits or Limits()
+        self._ready_s = READY_S / min(speed, 1.0)
         self._zero_s = 0.0
         self._began_s = self._ended_s = math.nan
         self._last_track = np.zeros((s.drones, 3))
-        self._checked_s = self._asked_frame_s = -math.inf
+        self._checked_s = self._asked_frame_s = self._stood_s = -math.inf
         self.late_s = 0.0
         self.estimate_errors: list[float] = []
+
+    def receiver(self) -> Receiving | None:
+        return receiver_for(self.episode)
 
     def open(self) -> None:
         """Start the vehicles and bring them to the point where a take-off is all that is left to order."""
@@ -71,19 +85,22 @@ class Px4World:
                 vehicle = PilotedVehicle(instance, ORIGIN)
                 self.vehicles.append(vehicle)
             self.gate = Gate(self.vehicles, self.limits, self.speed)
-            self.launcher.start(homes, parameters_of(self.episode), self.speed)
+            self.launcher.start(homes, as_text(parameters_of(self.episode)), self.speed)
             self._get_ready()
         except BaseException:
             self.close()
             raise
 
     def _get_ready(self) -> None:
-        deadline = time.monotonic() + READY_S
+        deadline = time.monotonic() + self._ready_s
         self._wait(deadline, lambda v: math.isfinite(v.told.heartbeat_s), "gave no heartbeat")
         for vehicle in self.vehicles:
             vehicle.ask_streams()
         self._wait(deadline, _identified, "did not say what it is")
         self._check_identity()
+        for vehicle in self.vehicles:
+            vehicle.settling = Settling(parameters_of(self.episode))
+        self._wait(deadline, lambda v: not v.settling.open, "does not have all parameters it was given")
         self._wait(deadline, lambda v: not v.requests and bool(v.told.truth.times), "did not start its streams")
         for vehicle in self.vehicles:
             vehicle.silence_others()
@@ -91,6 +108,7 @@ class Px4World:
         for vehicle in self.vehicles:
             vehicle.set_origin()
         self._wait(deadline, self._in_frame, f"did not take the common frame within {FRAME_WITHIN_M:g} m")
+        self._wait(deadline, self._steady, "does not pass its own checks for arming")
 
     def _check_identity(self) -> None:
         """Nothing flown on our own vehicle may be called PX4, nor the other way round."""
@@ -117,18 +135,29 @@ class Px4World:
                 each.set_origin()
         return False
 
+    def _steady(self, vehicle: PilotedVehicle) -> bool:
+        """Would arm, for a while already: a new origin unsettles PX4's height, and its checks notice late."""
+        return vehicle.told.clock.reading_s - vehicle.told.would_arm_since_s > STEADY_S
+
     def _wait(self, deadline: float, done: Callable[[PilotedVehicle], bool], complaint: str) -> None:
         """Until every vehicle is so far; standing setpoints are streamed meanwhile."""
-        stand_s = -math.inf
         while not all(done(vehicle) for vehicle in self.vehicles):
-            now = self._pump()
-            if now - stand_s > STAND_S:
-                stand_s = now
-                for vehicle in self.vehicles:
-                    vehicle.fly(STANDING, now)
+            now = self._stand()
+            heed(self.stop)
             if now > deadline:
                 late = ", ".join(v.name for v in self.vehicles if not done(v))
-                raise SpoiltError("not_ready", f"{late} {complaint} within {READY_S:g} s")
+                unsettled = sorted({name for v in self.vehicles for name in v.settling.open})
+                which = f" ({', '.join(unsettled[:5])})" if unsettled else ""
+                raise SpoiltError("not_ready", f"{late} {complaint} within {self._ready_s:g} s{which}")
+
+    def _stand(self) -> float:
+        """Pump, with setpoints to stand still as often as PX4 wants some."""
+        now = self._pump()
+        if now - self._stood_s > STAND_S:
+            self._stood_s = now
+            for vehicle in self.vehicles:
+                vehicle.fly(STANDING, now)
+        return now
 
     def _pump(self) -> float:
         """Listen, answer, now and then look after everyone's health; returns the time."""
@@ -146,8 +175,8 @@ class Px4World:
         return now
 
     def _take_control(self) -> None:
-        """OFFBOARD, after a stream that PX4 trusts."""
-        deadline = time.monotonic() + READY_S
+        """OFFBOARD, after a stream that PX4 trusts, in which it would arm."""
+        deadline = time.monotonic() + self._ready_s
         streamed_from = [v.told.clock.reading_s for v in self.vehicles]
         self._wait(
             deadline,
@@ -160,19 +189,28 @@ class Px4World:
         refusals = [f"{v.name}, {text}" for v in self.vehicles for text in v.refused]
         if refusals:
             raise SpoiltError("not_ready", "; ".join(refusals))
+        asked_s = time.monotonic()
+        self._wait(
+            deadline,
+            lambda v: v.told.checked_s > asked_s and math.isfinite(v.told.would_arm_since_s),
+            "would not arm in OFFBOARD",
+        )
 
     def first(self) -> SimTick:
         """The world before anything moves; from here the episode's clock runs."""
         self._take_control()
-        clock = self.vehicles[0].told.clock
-        self._zero_s = clock.reading_s
+        self._zero_s = self._begin()
         self._began_s = time.monotonic()
         self.gate.flying = True
-        self._await(0.0, STANDING)
+        self._await(0.0, self._stand)
         state = self._state(0.0)
         self._last_track = state.position
         silence = Delivered(0, np.zeros((0, 3), dtype=np.int64), self.air.frozen.copy())
         return SimTick(0, 0.0, np.zeros(1), state.position[None], state, silence)
+
+    def _begin(self) -> float:
+        """What vehicle 1's clock reads when the episode begins."""
+        return self.vehicles[0].told.clock.reading_s
 
     def step(self, commands: Sequence[Command], search_begin_s: float) -> SimTick:
         """Send the commands and wait until the tick is over for all; a spoilt one carries its reason instead."""
@@ -183,11 +221,11 @@ class Px4World:
         self.tick += 1
         times = times_of(self.tick)
         time_s = float(times[-1])
-        self._await(time_s, None)
+        self._await(time_s, self._pump)
         track = self._track(times)
         return SimTick(self.tick, time_s, times, track, self._state(time_s), self.air.carry(time_s))
 
-    def _await(self, time_s: float, stand: Command | None) -> None:
+    def _await(self, time_s: float, pump: Callable[[], float]) -> None:
         """Until vehicle 1's clock is past a moment of the episode and all have been heard from after it."""
         clock = self.vehicles[0].told.clock
         late = clock.reading_s - self._zero_s - time_s
@@ -195,10 +233,7 @@ class Px4World:
         if late > self.limits.late_s:
             raise SpoiltError("late", f"setpoints came {late:.2f} s of vehicle time late: this host is too slow")
         while clock.reading_s < self._zero_s + time_s or self._behind(time_s):
-            now = self._pump()
-            if stand is not None:
-                for vehicle in self.vehicles:
-                    vehicle.fly(stand, now)
+            pump()
 
     def _behind(self, time_s: float) -> bool:
         instant = self.vehicles[0].told.clock.instant(self._zero_s + time_s)
@@ -207,27 +242,31 @@ class Px4World:
 
     def _track(self, times: Floats) -> Floats:
         """True positions [K, N, 3] at the instants of a tick; the first are the last of the tick before."""
-        clock = self.vehicles[0].told.clock
-        instants = [clock.instant(self._zero_s + float(t)) for t in times]
-        track = np.array([[v.told.truth.at(instant)[:3] for v in self.vehicles] for instant in instants])
+        track = np.array([self._truth(float(t))[:, :3] for t in times])
         track[0] = self._last_track
         self._last_track = track[-1].copy()
         return track
 
+    def _truth(self, time_s: float) -> Floats:
+        """Everyone's true state [N, 13] at a moment of the episode: rows as in :class:`Telemetry`."""
+        instant = self.vehicles[0].told.clock.instant(self._zero_s + time_s)
+        return np.array([vehicle.told.truth.at(instant) for vehicle in self.vehicles])
+
     def _state(self, time_s: float) -> FleetState:
+        """Truth and estimate, each array whole in memory, as kernels are compiled for."""
         told = [vehicle.told for vehicle in self.vehicles]
         instant = told[0].clock.instant(self._zero_s + time_s)
-        truth = np.array([t.truth.at(instant) for t in told])
+        truth = self._truth(time_s)
         estimate = np.array([t.estimate.at(instant) for t in told])
         attitude = _unit(np.array([t.attitude.at(instant) for t in told]))
         self.estimate_errors.append(float(np.max(np.linalg.norm(estimate[:, :3] - truth[:, :3], axis=1))))
         return FleetState(
-            position=truth[:, 0:3],
-            velocity=truth[:, 3:6],
+            position=truth[:, 0:3].copy(),
+            velocity=truth[:, 3:6].copy(),
             attitude=_unit(truth[:, 6:10]),
-            rates=truth[:, 10:13],
-            est_position=estimate[:, 0:3],
-            est_velocity=estimate[:, 3:6],
+            rates=truth[:, 10:13].copy(),
+            est_position=estimate[:, 0:3].copy(),
+            est_velocity=estimate[:, 3:6].copy(),
             est_attitude=attitude,
             charge=np.array([t.charge for t in told]),
             landed=np.array([t.landed for t in told]),
@@ -259,7 +298,7 @@ class Px4World:
                 "skew_residual_s": round(max(w.residual_s for w in worst), 4),
                 "slowest_rtf_share": round(self.gate.slowest, 3) if math.isfinite(self.gate.slowest) else None,
                 "latest_setpoint_s": round(self.late_s, 4),
-                "estimate_error_m": _quantiles(self.estimate_errors),
+                "estimate_error_m": quantiles(self.estimate_errors),
                 "garbage_frames": sum(v.wire.garbage for v in self.vehicles),
             }
         }
@@ -288,7 +327,7 @@ def _unit(q: Floats) -> Floats:
     return unit
 
 
-def _quantiles(values: Sequence[float]) -> dict[str, float] | None:
+def quantiles(values: Sequence[float]) -> dict[str, float] | None:
     if not values:
         return None
     return {f"p{p}": round(float(np.percentile(values, p)), 3) for p in (50, 95, 100)}

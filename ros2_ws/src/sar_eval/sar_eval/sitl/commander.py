@@ -130,9 +130,10 @@ def can_run(mode: Mode, now: Condition, rules: Rules) -> bool:
 
 
 def can_arm(state: State, now: Condition, rules: Rules) -> bool:
+    """What is told beforehand; a refusal that a test asked for is not."""
     mode = state.mode
     fit = mode not in PREVENT_ARMING and can_run(mode, now, rules)
-    return fit and now.battery < Level.CRITICAL and not rules.refuse_arming
+    return fit and now.battery < Level.CRITICAL
 
 
 def request_mode(state: State, mode: Mode, now: Condition, rules: Rules) -> Answer:
@@ -157,7 +158,7 @@ def arm(state: State, now: Condition, rules: Rules) -> Answer:
     """PX4 checks an arming command that comes over MAVLink even if it is sent with the magic number of force."""
     if state.armed:
         return Answer(state, Result.ACCEPTED)
-    if not can_arm(state, now, rules):
+    if rules.refuse_arming or not can_arm(state, now, rules):
         if rules.refuse_arming:
             why = "SAR_REFUSE_ARM is set"
         elif now.battery >= Level.CRITICAL:
