@@ -15,6 +15,7 @@ SHARED = {
     "configs": ROOT / "configs",
     "launch": ROOT / "launch",
     "sar_msgs": ROOT / "ros2_ws" / "src" / "sar_msgs",
+    "models": ROOT / "ros2_ws" / "src" / "sar_gazebo" / "models",
 }
 
 

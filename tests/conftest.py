@@ -29,6 +29,7 @@ ALONE = (
     "launch/",
     "px4/",
     "integration/test_sitl.py",
+    "unit/sar_gazebo/test_flight.py",
 )
 """Tests that fly a process per node against the wall clock."""
 

@@ -5,7 +5,7 @@ import os
 from setuptools import setup
 
 NODES = ("sim", "csi", "swarm", "referee", "recorder", "manager")
-SHARED = ("worlds", "px4_params", "configs", "launch", "sar_msgs")
+SHARED = ("worlds", "px4_params", "configs", "launch", "sar_msgs", "models")
 
 
 def shared_files():

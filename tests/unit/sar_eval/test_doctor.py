@@ -83,6 +83,18 @@ def test_px4_bin_wins_over_path_and_a_wrong_one_is_named(empty_machine: Path, mo
     assert "/no/such/px4" in wrong.how_to_get
 
 
+def test_px4s_models_for_gazebo_are_seen_beside_its_binary(
+    empty_machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(empty_machine, "px4", "exit 0")
+    assert not by_name(diagnose())["PX4's Gazebo models"].found
+    models = empty_machine.parent / "models"
+    (models / "x500").mkdir(parents=True)
+    (models / "x500" / "model.sdf").write_text("<sdf/>")
+    monkeypatch.setenv("PX4_GZ_MODELS", str(models))
+    assert by_name(diagnose())["PX4's Gazebo models"].version == str(models)
+
+
 def test_a_failing_silent_or_hanging_program_counts_as_absent(
     empty_machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +109,8 @@ def test_a_failing_silent_or_hanging_program_counts_as_absent(
 
 
 def test_modules_are_found_without_being_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("rclpy", "gz/sim8", "sar_msgs", "sar_msgs/msg"):
+    gazebo = [f"gz/{name}" for name in ("math7", "msgs10", "sim8", "transport13")]
+    for name in ("rclpy", *gazebo, "sdformat14", "sar_msgs", "sar_msgs/msg"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "__init__.py").write_text("" if name == "sar_msgs" else "raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
@@ -120,20 +133,23 @@ def test_messages_that_were_never_built_do_not_count(tmp_path: Path, monkeypatch
     sys.modules.pop("sar_msgs", None)
 
 
+EVERYTHING = ["PX4", "pymavlink", "Gazebo", "Gazebo Python modules", "PX4's Gazebo models"]
+
+
 @pytest.mark.parametrize(
     ("there", "tier", "reason"),
     [
         ([], "embedded", "sih also needs PX4 and pymavlink"),
         (["PX4"], "embedded", "sih also needs pymavlink"),
         (["Gazebo", "Gazebo Python modules"], "embedded", "sih also needs PX4 and pymavlink"),
-        (["PX4", "pymavlink"], "sih", "gazebo also needs Gazebo and Gazebo Python modules"),
-        (["PX4", "pymavlink", "Gazebo"], "sih", "gazebo also needs Gazebo Python modules"),
-        (["PX4", "pymavlink", "Gazebo", "Gazebo Python modules"], "gazebo", "were found"),
+        (["PX4", "pymavlink"], "sih", "gazebo also needs Gazebo, Gazebo Python modules and PX4's Gazebo models"),
+        (["PX4", "pymavlink", "Gazebo"], "sih", "needs Gazebo Python modules and PX4's Gazebo models"),
+        (["PX4", "pymavlink", "Gazebo", "Gazebo Python modules"], "sih", "gazebo also needs PX4's Gazebo models"),
+        (EVERYTHING, "gazebo", "were found"),
     ],
 )
 def test_best_tier_is_the_highest_with_all_its_tools(there: list[str], tier: str, reason: str) -> None:
-    everything = ("PX4", "pymavlink", "Gazebo", "Gazebo Python modules")
-    got, why = best_tier([probe(name, name in there) for name in everything])
+    got, why = best_tier([probe(name, name in there) for name in EVERYTHING])
     assert got == tier
     assert reason in why
 
@@ -141,7 +157,7 @@ def test_best_tier_is_the_highest_with_all_its_tools(there: list[str], tier: str
 def test_tiers_ask_for_things_the_doctor_probes() -> None:
     _, why = best_tier([])
     named = {p.name for p in diagnose()}
-    assert {"PX4", "pymavlink", "Gazebo", "Gazebo Python modules"} <= named
+    assert set(EVERYTHING) <= named
     assert "PX4" in why
 
 

@@ -16,7 +16,7 @@ def test_the_embedded_tier_takes_a_scenario_as_it_is() -> None:
     assert fit(scenario, "embedded", Source()) is scenario
 
 
-@pytest.mark.parametrize("tier", AUTOPILOTS)
+@pytest.mark.parametrize("tier", ["sitl", "sih"])
 def test_px4s_simulator_has_one_vehicle_still_air_and_equal_motors(tier: str) -> None:
     episode = prepare(Scenario(world="village"), 0, 0, tier)
     assert episode.vehicle.name == "sihsim_quadx"
@@ -26,10 +26,18 @@ def test_px4s_simulator_has_one_vehicle_still_air_and_equal_motors(tier: str) ->
     assert tier in episode.episode_id
 
 
-def test_a_scenario_fitted_once_fits_again() -> None:
+def test_gazebo_has_px4s_x500_and_the_episodes_wind() -> None:
+    episode = prepare(Scenario(world="village"), 0, 0, "gazebo")
+    assert (episode.vehicle.name, episode.scenario.thrust_variation) == ("x500", 0.0)
+    assert episode.wind_mps.tolist() == prepare(Scenario(world="village"), 0, 0).wind_mps.tolist() != [0.0, 0.0, 0.0]
+    assert "gazebo" in episode.episode_id
+
+
+@pytest.mark.parametrize("tier", AUTOPILOTS)
+def test_a_scenario_fitted_once_fits_again(tier: str) -> None:
     """The graph hands its nodes the fitted one."""
-    once = fit(Scenario(world="village"), "sih", Source())
-    assert fit(Scenario.model_validate(once.model_dump()), "sih", Source()) == once
+    once = fit(Scenario(world="village"), tier, Source())
+    assert fit(Scenario.model_validate(once.model_dump()), tier, Source()) == once
 
 
 @pytest.mark.parametrize(
@@ -47,13 +55,18 @@ def test_what_the_tier_cannot_do_is_refused(given: dict[str, object], complaint:
         fit(Scenario(**given), "sih", Source())
 
 
+def test_gazebo_without_a_radio_is_refused() -> None:
+    with pytest.raises(InputError, match="radio = null: tier gazebo flies with its CSI system"):
+        fit(Scenario(radio=None), "gazebo", Source())
+
+
 def test_faults_of_the_air_need_no_vehicle() -> None:
     faults = (FaultConfig(kind="link_loss", drone=1, begin_s=5.0),)
     assert fit(Scenario(faults=faults), "sih", Source()).faults == faults
 
 
 def test_an_unknown_tier_is_named_with_those_that_are() -> None:
-    with pytest.raises(InputError, match="backend 'hitl' is not known; allowed: embedded, sitl, sih, auto"):
+    with pytest.raises(InputError, match="backend 'hitl' is not known; allowed: embedded, sitl, sih, gazebo, auto"):
         choose_tier("hitl")
 
 
@@ -74,8 +87,29 @@ def test_a_tier_that_cannot_start_leaves_an_invalid_record(monkeypatch: pytest.M
 
     monkeypatch.setattr(flying, "world_of", refuse)
     episode = prepare(Scenario(drones=2, radio=None), 0, 0, "sih")
-    record = fly(episode, None, retries=2)
+    told: list[str] = []
+    record = fly(episode, None, retries=2, tell=told.append)
     assert record.result["invalid_reason"] == "not_ready"
     assert record.result["collisions"] == 0
     assert len(tries) == 3
+    assert told == [
+        f"attempt {k} was spoilt (not_ready: vehicle 2 gave no heartbeat); it is flown again" for k in (1, 2)
+    ]
     assert record.run["spoilt_attempts"] == [{"reason": "not_ready", "detail": "vehicle 2 gave no heartbeat"}] * 3
+
+
+def test_who_asks_to_stop_while_a_tier_starts_is_heeded_and_nothing_is_flown_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from sar_eval import flying
+    from sar_eval.simulator import Stop, heed
+
+    def wait_for_ever(_: object, __: float, stop: Stop) -> object:
+        while True:
+            heed(stop)
+
+    monkeypatch.setattr(flying, "world_of", wait_for_ever)
+    asked = iter([None, None, *["interrupted"] * 9])
+    record = fly(prepare(Scenario(drones=2, radio=None), 0, 0, "sih"), None, stop=lambda: next(asked))
+    assert record.result["invalid_reason"] == "interrupted"
+    assert record.run["spoilt_attempts"] == [], "who stops a flight has not spoilt it"

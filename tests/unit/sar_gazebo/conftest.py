@@ -1,23 +1,20 @@
-"""The package's sources, and Gazebo's Python modules as stand-ins where a test asks for them."""
+"""Gazebo's Python modules as stand-ins where a test asks for them."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from sar_gazebo.partition import PARTITION
 from tests.unit.sar_gazebo import standins
 
-ROOT = Path(__file__).resolve().parents[3]
-SOURCE = ROOT / "ros2_ws" / "src" / "sar_gazebo"
-if importlib.util.find_spec("sar_gazebo") is None:
-    sys.path.insert(0, str(SOURCE))
+SHELLS = tuple(f"sar_gazebo.{name}" for name in ("system", "bridge", "ears", "spectator", "theatre", "world"))
+"""What imports Gazebo's modules."""
 
 
 @pytest.fixture
@@ -25,11 +22,13 @@ def gz(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Stand-ins of gz.sim8, gz.transport13, gz.msgs10 and rclpy in place of the real modules."""
     for name, module in standins.modules().items():
         monkeypatch.setitem(sys.modules, name, module)
-    for name in ("sar_gazebo.system", "sar_gazebo.bridge"):
+    for name in SHELLS:
         monkeypatch.delitem(sys.modules, name, raising=False)
+    for name, value in PARTITION.items():
+        monkeypatch.setenv(name, value)
     standins.Air.reset()
     yield standins
-    for name in ("sar_gazebo.system", "sar_gazebo.bridge"):
+    for name in SHELLS:
         sys.modules.pop(name, None)
 
 

@@ -3,8 +3,8 @@
 They show that our shells call what is documented, in the documented order. They are no evidence that Gazebo works.
 gz.sim8: World.model_by_name(ecm, name), Model.canonical_link(ecm), Link.world_pose(ecm), UpdateInfo.sim_time as a
 timedelta. sdformat14: Element.has_element(name), Element.get_string(name). gz.transport13: Node.advertise(topic, type)
-with publish(message), Node.subscribe(type, topic, callback). Messages: the fields of gz.msgs10 as protobuf's Python
-has them.
+with publish(message), Node.subscribe(type, topic, callback), Node.unsubscribe(topic). Messages: the fields of gz.msgs10
+as protobuf's Python has them.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class Publisher:
 class Node:
     def __init__(self) -> None:
         self._topics: set[str] = set()
+        self._heard: dict[str, list[Callable[[Any], None]]] = defaultdict(list)
 
     def advertise(self, topic: str, msg_type: type) -> Publisher:
         assert topic not in self._topics, "a node cannot advertise a topic twice"
@@ -53,7 +54,13 @@ class Node:
         return Publisher(topic, msg_type)
 
     def subscribe(self, msg_type: type, topic: str, callback: Callable[[Any], None]) -> bool:
+        self._heard[topic].append(callback)
         Air.listeners[topic].append(callback)
+        return True
+
+    def unsubscribe(self, topic: str) -> bool:
+        for callback in self._heard.pop(topic, []):
+            Air.listeners[topic].remove(callback)
         return True
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from sar_core.errors import ContractError, InputError
 from sar_eval.config import Scenario, prepare
+from sar_eval.mavlink import ORIGIN
 from sar_gazebo.csi import TIER, read_episode
 from sar_gazebo.stage import CONTACT_TOPIC, SENSOR, describe, main, read_cast, stage, vehicles
 from sar_sim.sdf import Node, parse_sdf
@@ -20,6 +21,7 @@ from sar_sim.worldlint import PX4_PLUGINS, SDF_COMMAND_PACKAGES, libsdformat_che
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "ros2_ws" / "src" / "sar_gazebo"
+PLACE = ("latitude_deg", "longitude_deg", "elevation")
 WORLDS = ("open_field", "village", "forest", "collapsed_block")
 X500_STANDIN = """<?xml version="1.0"?>
 <sdf version="1.9"><model name="x500">
@@ -63,8 +65,11 @@ def test_a_staged_world_is_the_committed_one_and_what_was_added(world: str, tmp_
     wind, grip = (one(tree, tag) for tag in ("linear_velocity", "force_approximation_scaling_factor"))
     assert [float(v) for v in wind.text.split()] == pytest.approx(episode.wind_mps.tolist())
     assert float(grip.text) == 0.0, "the hull of an x500 has no drag of its own"
+    assert float(one(tree, "real_time_factor").text) == 1.0
+    place = [float(one(tree, tag).text) for tag in PLACE]
+    assert place == pytest.approx(list(ORIGIN), abs=1e-9), "all tiers fly at one place on Earth"
     for root in (tree, committed):
-        for tag in ("linear_velocity", "force_approximation_scaling_factor"):
+        for tag in ("linear_velocity", "force_approximation_scaling_factor", "real_time_factor", *PLACE):
             one(root, tag).text = ""
 
     def added(node: Node) -> bool:
@@ -124,7 +129,7 @@ def test_the_system_reads_back_what_was_staged(tmp_path: Path) -> None:
 
 
 def test_another_vehicle_is_refused() -> None:
-    with pytest.raises(InputError, match="vehicle = sihsim_quadx: Gazebo flies x500"):
+    with pytest.raises(InputError, match="vehicle = sihsim_quadx: tier gazebo flies x500 only"):
         stage(episode_in("open_field", vehicle="sihsim_quadx", speed_mps=3.0))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from sar_eval.config import Scenario, prepare
 from sar_eval.episode import Flight
-from sar_gazebo.csi import KEYS, TIER, decode
+from sar_gazebo.csi import BEGIN_TOPIC, KEYS, TIER, decode
 from sar_sim.fleet import STEP_NS, stamp_ns
 from sar_sim.receiver import Frames
 
@@ -52,11 +52,16 @@ def plugin(gz: Any, **changed: str) -> Any:
 
 
 def started(gz: Any, module: ModuleType, models: int = SCENARIO.drones, **changed: str) -> tuple[Any, Any]:
-    """A configured system and the world it is in."""
+    """A configured system whose episode begins with the world, and that world."""
     ecm = gz.EntityComponentManager([f"uav_{i + 1}" for i in range(models)])
     system = module.get_system()
     system.configure(1, plugin(gz, **changed), ecm, object())
+    say_begin(gz, "0")
     return system, ecm
+
+
+def say_begin(gz: Any, text: str) -> None:
+    gz.Node().advertise(BEGIN_TOPIC, gz.StringMsg).publish(gz.StringMsg(data=text))
 
 
 def place(gz: Any, ecm: Any, positions: Any, attitudes: Any) -> None:
@@ -126,6 +131,7 @@ def test_what_a_callback_meets_is_counted_and_the_next_tick_served(
     run(gz, system, ecm, trace, 40, first_step=264)
     assert health(gz) == {
         "configured": True,
+        "begin_ns": 0,
         "ticks": 39,
         "frames": system.health.frames,
         "missed": 0,
@@ -162,10 +168,42 @@ def test_a_reset_world_repeats_itself(gz: Any, system_module: ModuleType, trace:
     system, ecm = started(gz, system_module)
     run(gz, system, ecm, trace, 60)
     system.reset(gz.UpdateInfo(), ecm)
+    say_begin(gz, "0")
     run(gz, system, ecm, trace, 60)
     payloads = [message.data for message in gz.Air.sent["/uav_1/csi"]]
     assert payloads[:60] == payloads[60:] and len(payloads) == 120
     assert system.health.resets == 1 and system.health.errors == 0
+
+
+def test_it_is_silent_until_the_begin_and_counts_from_there(gz: Any, system_module: ModuleType, trace: Trace) -> None:
+    system, ecm = started(gz, system_module)
+    system.reset(gz.UpdateInfo(), ecm)
+    place(gz, ecm, trace.positions[0], trace.attitudes[0])
+    begin_steps = 275
+    for step in range(begin_steps - 25):
+        system.post_update(gz.UpdateInfo(sim_time=timedelta(milliseconds=4 * step)), ecm)
+    assert not gz.Air.sent["/uav_1/csi"] and health(gz)["begin_ns"] is None
+    for _ in range(3):
+        say_begin(gz, str(begin_steps * STEP_NS))
+    for step in range(begin_steps - 25, begin_steps + stamp_ns(40) // STEP_NS + 1):
+        tick = (step - begin_steps) * STEP_NS // 50_000_000
+        if tick > 0:
+            place(gz, ecm, trace.positions[tick - 1], trace.attitudes[tick - 1])
+        system.post_update(gz.UpdateInfo(sim_time=timedelta(milliseconds=4 * step)), ecm)
+    got = received(gz, 0)
+    assert [tick for _, tick in got] == list(range(1, 41))
+    assert [frames.stamp_ns for frames, _ in got] == [begin_steps * STEP_NS + stamp_ns(k) for k in range(1, 41)]
+    heard = [tick[0] for tick in trace.frames[:40]]
+    assert [frames.csi.tobytes() for frames, _ in got] == [frames.csi.tobytes() for frames in heard]
+    assert health(gz)["begin_ns"] == begin_steps * STEP_NS and system.health.missed == 0
+
+
+@pytest.mark.parametrize("text", ["", "soon", "1.5"])
+def test_a_begin_that_is_no_number_is_an_error_of_the_system(gz: Any, system_module: ModuleType, text: str) -> None:
+    system, ecm = started(gz, system_module)
+    say_begin(gz, text)
+    system.post_update(gz.UpdateInfo(sim_time=timedelta(milliseconds=4)), ecm)
+    assert system.health.errors == 1 and "ValueError" in system.health.last_error
 
 
 def test_the_shell_is_thin(system_module: ModuleType) -> None:

@@ -12,11 +12,13 @@ from sar_eval.config import Episode
 from sar_eval.console import note
 from sar_eval.doctor import best_tier, diagnose
 from sar_eval.mavlink import dialect
-from sar_eval.simulator import Simulator, World
-from sar_eval.tiers import AUTOPILOTS, TIERS, check_tier
+from sar_eval.sensing import Receiving, receiver_for
+from sar_eval.simulator import Simulator, Stop, World, never
+from sar_eval.tiers import AUTOPILOTS, check_tier
 
 if TYPE_CHECKING:
     from sar_eval.px4.launcher import Launcher
+    from sar_eval.px4.world import Px4World
 
 
 def choose_tier(backend: str) -> tuple[str, str]:
@@ -24,8 +26,7 @@ def choose_tier(backend: str) -> tuple[str, str]:
     if backend != "auto":
         check_tier(backend)
         return backend, ""
-    found, why = best_tier(diagnose())
-    tier = found if found in TIERS else "sih"
+    tier, why = best_tier(diagnose())
     return tier, f"backend auto: {tier} ({why})"
 
 
@@ -36,14 +37,29 @@ def tier_of(backend: str) -> str:
         note(why)
     if tier in AUTOPILOTS:
         dialect()
+    if tier == "gazebo":
+        from sar_eval.px4.gazebo import find_parts
+
+        find_parts()
+    elif tier in AUTOPILOTS:
         _launcher(tier)
     return tier
 
 
+def receiver_of(episode: Episode) -> Receiving | None:
+    """What hears for the drones of an episode, apart from its world: our receivers, or Gazebo's CSI system."""
+    if episode.tier != "gazebo":
+        return receiver_for(episode)
+    from sar_gazebo.ears import Ears
+
+    return Ears(episode.scenario.drones)
+
+
 def _launcher(tier: str) -> Launcher:
     """What brings the vehicles of a tier to life: containers that wait for orders, or processes of our own."""
+    from sar_eval.px4.binary import find_px4
     from sar_eval.px4.hangar import Hangar
-    from sar_eval.px4.launcher import Processes, find_px4
+    from sar_eval.px4.launcher import Processes
 
     hangar = os.environ.get("SAR_HANGAR")
     if tier == "sih" and hangar:
@@ -51,18 +67,30 @@ def _launcher(tier: str) -> Launcher:
     return Processes(find_px4() if tier == "sih" else None)
 
 
+def _piloted_world(episode: Episode, speed: float, stop: Stop) -> Px4World:
+    if episode.tier == "gazebo":
+        from sar_gazebo.spectator import Spectator
+        from sar_gazebo.theatre import Theatre
+        from sar_gazebo.world import GazeboWorld
+
+        spectator = Spectator(episode.scenario.drones, tuple(episode.world.obstacle_names), speed)
+        return GazeboWorld(episode, Theatre(episode, spectator, stop), spectator, speed, stop)
+    from sar_eval.px4.world import Px4World
+
+    return Px4World(episode, _launcher(episode.tier), speed, stop)
+
+
 @contextmanager
-def world_of(episode: Episode, speed: float = 1.0) -> Generator[World, None, None]:
+def world_of(episode: Episode, speed: float = 1.0, stop: Stop = never) -> Generator[World, None, None]:
     """The world of an episode's tier, ready for its first tick and ended afterwards.
 
-    Real autopilots fly at ``speed`` times real time; the embedded simulator as fast as it goes.
+    Real autopilots fly at ``speed`` times real time; the embedded simulator as fast as it goes. A reason from ``stop``
+    ends the wait for them.
     """
     if episode.tier not in AUTOPILOTS:
         yield Simulator(episode)
         return
-    from sar_eval.px4.world import Px4World
-
-    world = Px4World(episode, _launcher(episode.tier), speed)
+    world = _piloted_world(episode, speed, stop)
     world.open()
     try:
         yield world

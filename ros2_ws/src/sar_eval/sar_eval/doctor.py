@@ -19,7 +19,10 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from sar_core.errors import MissingDependencyError
 from sar_eval.interfaces import HOW_TO_GET_MESSAGES, HOW_TO_GET_ROS
+from sar_eval.px4.binary import find_px4
+from sar_eval.px4.gazebo import find_models, missing_modules
 
 SCHEMA_VERSION = 1
 COMMAND_TIMEOUT_S = 10.0
@@ -48,15 +51,15 @@ def best_tier(probes: Iterable[Probe]) -> tuple[str, str]:
     """The highest tier whose tools are all there, and why not a higher one.
 
     embedded needs nothing but the default install, sih a PX4 binary and a MAVLink client, gazebo also Gazebo
-    Harmonic with its Python modules.
+    Harmonic with its Python modules, and PX4's models for it.
     """
     found = {p.name for p in probes if p.found}
     sih_needs = ("PX4", "pymavlink")
-    gazebo_needs = (*sih_needs, "Gazebo", "Gazebo Python modules")
+    gazebo_needs = (*sih_needs, "Gazebo", "Gazebo Python modules", "PX4's Gazebo models")
     sih_lacks = [n for n in sih_needs if n not in found]
     gazebo_lacks = [n for n in gazebo_needs if n not in found]
     if not gazebo_lacks:
-        return "gazebo", "PX4, pymavlink and Gazebo with its Python modules were found"
+        return "gazebo", "PX4 with its Gazebo models, pymavlink and Gazebo with its Python modules were found"
     if not sih_lacks:
         return "sih", f"PX4 and pymavlink were found; gazebo also needs {_listed(gazebo_lacks)}"
     return "embedded", f"needs nothing more; sih also needs {_listed(sih_lacks)}"
@@ -172,12 +175,14 @@ def _gazebo() -> list[Probe]:
     sdf = _command_output("ign", "sdf", "--versions") or _command_output("gz", "sdf", "--versions")
     return [
         Probe("Gazebo", bool(gz), gz, "the gazebo tier", harmonic),
-        _module(
-            "gz.sim8",
-            "the gazebo tier's sensor plugin",
-            f"{harmonic} with its Python modules",
-            name="Gazebo Python modules",
+        Probe(
+            "Gazebo Python modules",
+            not missing_modules(),
+            "",
+            "the gazebo tier's sensor plugin, and what hears it",
+            f"{harmonic} with its Python modules; missing: {', '.join(missing_modules())}",
         ),
+        _px4_models(),
         Probe(
             "libsdformat",
             bool(sdf),
@@ -186,6 +191,15 @@ def _gazebo() -> list[Probe]:
             "apt-get install sdformat-sdf ignition-tools, or Gazebo Harmonic",
         ),
     ]
+
+
+def _px4_models() -> Probe:
+    name, purpose = "PX4's Gazebo models", "the gazebo tier: the x500"
+    how_to_get = "the px4-gazebo package; or set PX4_GZ_MODELS to the folder of PX4's models"
+    try:
+        return Probe(name, True, str(find_models(find_px4())), purpose, how_to_get)
+    except MissingDependencyError:
+        return Probe(name, False, "", purpose, how_to_get)
 
 
 def _extras() -> list[Probe]:

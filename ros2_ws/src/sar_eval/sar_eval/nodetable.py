@@ -30,6 +30,8 @@ STARTED = ".started"
 """Suffix of an empty file beside the record's, which the manager makes as the first tick begins."""
 PATIENCE = {"lockstep_timeout_s": 5.0, "ready_timeout_s": 120.0}
 """The least that real autopilots get: they boot in real time, and their health gate has the first word on silence."""
+GAZEBO_PATIENCE = {"lockstep_timeout_s": 10.0, "ready_timeout_s": 300.0}
+"""Gazebo loads its world first and compiles the receivers at its first start; later a begin is agreed on."""
 INTEGER_LIMIT = (1 << 63) - 1
 
 
@@ -49,7 +51,7 @@ PARAMETERS = (
     Parameter("scenario", "{}", "Scenario as JSON text; keys as in configs/scenarios/default.yaml."),
     Parameter("seed", 0, "Seed of sensor, link and motor noise.", low=0, high=INTEGER_LIMIT),
     Parameter("episode", 0, "Index in the episode set: decides wind and layout.", low=0, high=(1 << 32) - 1),
-    Parameter("tier", "embedded", "What flies: embedded, sih or sitl."),
+    Parameter("tier", "embedded", "What flies: embedded, sih, gazebo or sitl."),
     Parameter(
         "run",
         0,
@@ -69,7 +71,7 @@ PARAMETERS = (
         600.0,
     ),
     Parameter("ready_timeout_s", 30.0, "Wall time the nodes have to find each other.", ("manager",), 0.1, 600.0),
-    Parameter("sim_speed", 1.0, "Simulated over wall time of real autopilots (sih, sitl).", ("sim",), 0.1, 8.0),
+    Parameter("sim_speed", 1.0, "Simulated over wall time of real autopilots (sih, gazebo, sitl).", ("sim",), 0.1, 8.0),
     Parameter("speed_factor", 0.0, "Simulated over wall time, at most; 0: as fast as it goes.", ("sim",), 0.0, 1000.0),
 )
 
@@ -116,7 +118,9 @@ class Settings:
 def settings_of(episode: Episode, **others: Any) -> Settings:
     """Settings that fly a prepared episode."""
     if episode.tier in AUTOPILOTS:
-        others |= {name: max(least_s, others.get(name) or 0.0) for name, least_s in PATIENCE.items()}
+        patience = GAZEBO_PATIENCE if episode.tier == "gazebo" else PATIENCE
+        slowness = 1.0 / min(max(others.get("sim_speed") or 1.0, 0.5), 1.0)
+        others |= {name: max(least_s * slowness, others.get(name) or 0.0) for name, least_s in patience.items()}
     return Settings(
         scenario=episode.plain_scenario(), seed=episode.seed, episode=episode.index, tier=episode.tier, **others
     )

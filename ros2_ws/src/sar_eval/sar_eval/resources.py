@@ -1,4 +1,4 @@
-"""Where the shared folders lie: worlds, PX4 parameters, configurations, launch files and message definitions.
+"""Where the shared folders lie: worlds, PX4 parameters, configurations, launch files, messages and Gazebo models.
 
 They are committed once, at the top of the repository. A wheel carries them as data of this package, a colcon
 install has them under ``<prefix>/share/sar_eval``. Data that belongs to this very code wins over anything an
@@ -21,6 +21,7 @@ CHECKOUT_PLACES = {
     "configs": "configs",
     "launch": "launch",
     "sar_msgs": "ros2_ws/src/sar_msgs",
+    "models": "ros2_ws/src/sar_gazebo/models",
 }
 _AMENT_MARKER = Path("share", "ament_index", "resource_index", "packages", PACKAGE)
 

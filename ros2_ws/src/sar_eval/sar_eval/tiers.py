@@ -11,11 +11,18 @@ from sar_sim.faults import FaultKind
 if TYPE_CHECKING:
     from sar_eval.config import Scenario, Source
 
-TIERS = ("embedded", "sitl", "sih")
+TIERS = ("embedded", "sitl", "sih", "gazebo")
 """Tiers this version flies. sitl is our own vehicle behind MAVLink: the way of the bridge where there is no PX4."""
-AUTOPILOTS = ("sitl", "sih")
+AUTOPILOTS = ("sitl", "sih", "gazebo")
 """Tiers whose vehicles are processes behind MAVLink."""
-SIH_VEHICLE = "sihsim_quadx"
+_SIH: dict[str, Any] = {"vehicle": "sihsim_quadx", "wind_mps": 0.0, "thrust_variation": 0.0}
+FLOWN: dict[str, dict[str, Any]] = {
+    "sitl": _SIH,
+    "sih": _SIH,
+    "gazebo": {"vehicle": "x500", "thrust_variation": 0.0},
+}
+"""What a tier flies, whatever it is asked for: PX4's own simulator has one quadrotor, still air and equal motors;
+Gazebo has PX4's x500, equal motors too, and wind without gusts."""
 LINK_FAULTS = (FaultKind.LINK_LOSS, FaultKind.FROZEN_NEIGHBOUR)
 """Faults that need nothing of the vehicle."""
 
@@ -31,13 +38,10 @@ def check_tier(tier: str) -> None:
 
 
 def fit(scenario: Scenario, tier: str, source: Source) -> Scenario:
-    """The scenario as the tier flies it; what the tier cannot do is refused where it was asked for.
-
-    PX4's own simulator has one quadrotor, still air and equal motors.
-    """
+    """The scenario as the tier flies it; what the tier cannot do is refused where it was asked for."""
     if tier not in AUTOPILOTS:
         return scenario
-    flown: dict[str, Any] = {"vehicle": SIH_VEHICLE, "wind_mps": 0.0, "thrust_variation": 0.0}
+    flown = FLOWN[tier]
     for key, value in flown.items():
         given = getattr(scenario, key)
         if key in scenario.model_fields_set and given not in (value, None):
@@ -53,4 +57,8 @@ def fit(scenario: Scenario, tier: str, source: Source) -> Scenario:
                 f"{source.of('faults')}: fault {fault.kind}: tier {tier} has no way to cause it; "
                 f"allowed: {', '.join(LINK_FAULTS)}"
             )
+    if tier == "gazebo" and scenario.radio is None:
+        raise InputError(
+            f"{source.of('radio')}: radio = null: tier gazebo flies with its CSI system only; name a radio"
+        )
     return scenario.model_copy(update=flown)

@@ -1,4 +1,4 @@
-"""A ROS 2 node between Gazebo's messages and ours: CSI, contacts and the true state. Not yet flown in Gazebo.
+"""A ROS 2 node between Gazebo's messages and ours: CSI, contacts and the true state.
 
 ros_gz_bridge knows only the types it was compiled with; this node imports both sides. /clock is ros_gz_bridge's. What a
 callback raises, gz.transport prints, and goes on.

@@ -25,6 +25,9 @@ KEYS = ("scenario", "seed", "episode", "config_sha256")
 """What the system reads from its plugin element; :mod:`sar_gazebo.stage` writes it."""
 PERIOD_NS = 1_000_000_000 // TICKS_PER_SECOND
 HEALTH_NS = 1_000_000_000
+BEGIN_TOPIC = "/sar/episode/begin"
+"""Where the evaluator says at which simulation time, in nanoseconds, the episode begins; all is silent before."""
+HEALTH_TOPIC = "/sar/csi/health"
 
 Pose = tuple[float, float, float, float, float, float, float]
 """x, y, z in metres (ENU) and the body-to-world quaternion w, x, y, z."""
@@ -69,10 +72,11 @@ def read_episode(value_of: Callable[[str], str]) -> Episode:
 class Cadence:
     """Ticks 1, 2, 3 ... of 20 Hz: each is due at the first step at or after its own time, so the rate never drifts.
 
-    Time starts at 0, as it does in the embedded simulator. Ticks that no step served are counted, not made up for.
+    They are counted from the begin of the episode. Ticks that no step served are counted, not made up for.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, begin_ns: int) -> None:
+        self.begin_ns = begin_ns
         self.tick = 0
         self.missed = 0
         self._now_ns = 0
@@ -82,7 +86,7 @@ class Cadence:
         if now_ns < self._now_ns:
             raise RunError(f"time ran backwards from {self._now_ns} to {now_ns} ns without a reset of the world")
         self._now_ns = now_ns
-        tick = now_ns // PERIOD_NS
+        tick = (now_ns - self.begin_ns) // PERIOD_NS
         if tick <= self.tick:
             return None
         self.missed += tick - self.tick - 1
@@ -144,7 +148,7 @@ def decode(data: bytes, stamp_ns: int) -> tuple[Frames, int]:
     at += count
     rssi = np.frombuffer(data, "<f8", count, at).astype(np.float64)
     at += 8 * count
-    csi = np.frombuffer(data, "i1", offset=at).reshape(count, *_FRAME_SHAPE)
+    csi = np.frombuffer(data, "i1", offset=at).reshape(count, *_FRAME_SHAPE).copy()
     return Frames(stamp_ns, address, beacon, rssi, csi), tick
 
 
@@ -153,6 +157,7 @@ class Health:
     """What became of the system so far. Gazebo goes on without a system that failed, so it must tell on itself."""
 
     configured: bool = False
+    begin_ns: int | None = None
     ticks: int = 0
     frames: int = 0
     missed: int = 0

@@ -1,7 +1,7 @@
 """Stages an episode for Gazebo: its world with the vehicles at their spawn points, contact sensors, wind and CSI.
 
 The committed world stays the only description. What is written here is made from it for one episode, holds everything
-of it unchanged but the wind and its grip, and is thrown away after the flight.
+of it unchanged but the wind and its grip, the pace and the place on Earth, and is thrown away after the flight.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sar_core.errors import ContractError, InputError, SarError
 from sar_eval.config import Episode, load_scenario, prepare
+from sar_eval.mavlink import ORIGIN
 from sar_gazebo.csi import KEYS, TIER, model_name
 from sar_sim.sdf import SAR_NAMESPACE
 
@@ -23,8 +24,6 @@ MODEL = "sar_x500"
 CONTACT_TOPIC = "/sar/contacts"
 SENSOR = "sar_touch"
 LOADER = ("gz-sim-python-system-loader-system", "gz::sim::systems::PythonSystemLoader")
-FLIES = "x500"
-"""The vehicle the wrapper model is made of; another one would fly under a wrong name."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,8 @@ def vehicles(episode: Episode) -> list[Vehicle]:
     return found
 
 
-def stage(episode: Episode) -> str:
-    """The episode's world as SDF text for Gazebo."""
-    if episode.scenario.vehicle != FLIES:
-        raise InputError(f"vehicle = {episode.scenario.vehicle}: Gazebo flies {FLIES}; allowed: {FLIES}")
+def stage(episode: Episode, speed: float = 1.0) -> str:
+    """The episode's world as SDF text for Gazebo; ``speed`` is simulated over wall time."""
     ET.register_namespace("sar", SAR_NAMESPACE)
     tree = ET.parse(episode.world.path, ET.XMLParser(target=ET.TreeBuilder(insert_comments=True)))
     root = tree.getroot()
@@ -62,6 +59,9 @@ def stage(episode: Episode) -> str:
     world = root.find("world")
     assert world is not None
     _set_wind(world, episode)
+    _set(world, episode, "physics/real_time_factor", f"{speed:g}")
+    for key, value in zip(("latitude_deg", "longitude_deg", "elevation"), ORIGIN, strict=True):
+        _set(world, episode, f"spherical_coordinates/{key}", f"{value:.12g}")
     for link in world.iterfind("model/link"):
         if link.find("collision/geometry/plane") is None:
             link.append(_contact_sensor([c.attrib["name"] for c in link.iterfind("collision")]))
@@ -116,12 +116,17 @@ def _set_wind(world: ET.Element, episode: Episode) -> None:
     WindEffects pulls at a link with factor x mass x (wind - velocity), in still air too. The rotors' own drag in the
     wind is MulticopterMotorModel's, so for an x500, whose hull has none, the factor is 0; 1 would add 2 N per m/s.
     """
-    wind, grip = world.find("wind/linear_velocity"), world.find("plugin/force_approximation_scaling_factor")
-    if wind is None or grip is None:
-        raise InputError(f"{episode.world.path}: no wind or no WindEffects plugin; see worlds/README.md")
     airframe = episode.vehicle.airframe
-    wind.text = " ".join(f"{value:.9g}" for value in episode.wind_mps)
-    grip.text = f"{airframe.drag_linear / airframe.mass:.9g}"
+    grip = airframe.drag_linear / airframe.mass
+    _set(world, episode, "wind/linear_velocity", " ".join(f"{value:.9g}" for value in episode.wind_mps))
+    _set(world, episode, "plugin/force_approximation_scaling_factor", f"{grip:.9g}")
+
+
+def _set(world: ET.Element, episode: Episode, path: str, text: str) -> None:
+    found = world.find(path)
+    if found is None:
+        raise InputError(f"{episode.world.path}: no <{path.replace('/', '><')}> in the world; see worlds/README.md")
+    found.text = text
 
 
 def _contact_sensor(collisions: Sequence[str]) -> ET.Element:

@@ -1,7 +1,7 @@
 """The CSI system of gz-sim8: reads the vehicles' true poses and publishes what their receivers hand over.
 
 Loaded by gz::sim::systems::PythonSystemLoader as ``sar_gazebo.system``. Everything but Gazebo's own calls is in
-:mod:`sar_gazebo.csi`. Not yet flown in Gazebo.
+:mod:`sar_gazebo.csi`.
 """
 
 from __future__ import annotations
@@ -17,68 +17,77 @@ from gz.transport13 import Node
 
 from sar_core.errors import RunError
 from sar_eval.config import Episode
-from sar_gazebo.csi import Cadence, Health, Pose, Radio, encode, model_name, read_episode, warm_up
-from sar_sim.receiver import Frames
-
-HEALTH_TOPIC = "/sar/csi/health"
-MICROSECOND = timedelta(microseconds=1)
+from sar_gazebo import csi
+from sar_gazebo.csi import Cadence, Pose, model_name
 
 
 class CsiSystem:
     """One per world. A callback that raises would switch the system off for good, so none ever does."""
 
     def __init__(self) -> None:
-        self.health = Health()
+        self.health = csi.Health()
         self._node = Node()
-        self._tell = self._node.advertise(HEALTH_TOPIC, StringMsg)
+        self._tell = self._node.advertise(csi.HEALTH_TOPIC, StringMsg)
+        self._node.subscribe(StringMsg, csi.BEGIN_TOPIC, self._on_begin)
+        self._asked: str | None = None
         self._episode: Episode | None = None
-        self._publishers: list[Any] = []
-        self._world: Any = None
+        self._cadence: Cadence | None = None
 
     def configure(self, entity: int, sdf: Any, ecm: Any, event_mgr: Any) -> None:
         try:
             self._world = World(entity)
-            self._episode = read_episode(lambda key: str(sdf.get_string(key)) if sdf.has_element(key) else "")
-            names = [model_name(i) for i in range(self._episode.scenario.drones)]
-            self._publishers = [self._node.advertise(f"/{name}/csi", Dataframe) for name in names]
-            warm_up(self._episode)
-            self._start()
+            self._episode = csi.read_episode(lambda key: str(sdf.get_string(key)) if sdf.has_element(key) else "")
+            topics = [f"/{model_name(i)}/csi" for i in range(self._episode.scenario.drones)]
+            self._publishers = [self._node.advertise(topic, Dataframe) for topic in topics]
+            csi.warm_up(self._episode)
             self.health.configured = True
         except Exception as error:
             self.health.fail(error)
         self._publish_health()
 
     def post_update(self, info: Any, ecm: Any) -> None:
-        if info.paused:
-            return
-        now_ns = info.sim_time // MICROSECOND * 1000
-        if self.health.configured:
-            try:
-                self._step(now_ns, ecm)
-            except Exception as error:
-                self.health.fail(error)
+        now_ns = info.sim_time // timedelta(microseconds=1) * 1000
+        try:
+            if self._asked is not None and self.health.configured:
+                self._start()
+            if self._cadence is not None and not info.paused:
+                self._step(self._cadence, now_ns, ecm)
+        except Exception as error:
+            self.health.fail(error)
         if self.health.due(now_ns):
             self._publish_health()
 
     def reset(self, info: Any, ecm: Any) -> None:
-        """The world starts anew: so do receivers and ticks, with the same seed."""
+        """The world starts anew; the episode begins when the evaluator says so again."""
         self.health.resets += 1
-        if self.health.configured:
-            self._start()
+        self._cadence = self.health.begin_ns = self._asked = None
+
+    def _on_begin(self, message: Any) -> None:
+        """From a thread of the transport: only noted. The evaluator repeats it until the health shows it."""
+        if message.data != str(self.health.begin_ns):
+            self._asked = message.data
 
     def _start(self) -> None:
-        assert self._episode is not None
-        self._radio = Radio(self._episode)
-        self._cadence = Cadence()
-        self._links: list[Any] = []
+        """Receivers and ticks from the begin on, always with the same seed."""
+        assert self._episode is not None and self._asked is not None
+        asked, self._asked = self._asked, None
+        if int(asked) != self.health.begin_ns:
+            self.health.begin_ns = int(asked)
+            self._cadence, self._radio = Cadence(self.health.begin_ns), csi.Radio(self._episode)
+            self._links: list[Any] = []
+        self._publish_health()
 
-    def _step(self, now_ns: int, ecm: Any) -> None:
-        tick = self._cadence.due(now_ns)
-        self.health.missed = self._cadence.missed
+    def _step(self, cadence: Cadence, now_ns: int, ecm: Any) -> None:
+        tick = cadence.due(now_ns)
+        self.health.missed = cadence.missed
         if tick is None:
             return
-        for drone, frames in enumerate(self._radio.listen(now_ns, tick, self._poses(ecm))):
-            self._publishers[drone].publish(_dataframe(frames, tick, drone))
+        heard = self._radio.listen(now_ns - cadence.begin_ns, tick, self._poses(ecm))
+        for drone, frames in enumerate(heard):
+            message = Dataframe(src_address="air", dst_address=model_name(drone), data=csi.encode(frames, tick))
+            message.header.stamp.sec, message.header.stamp.nsec = divmod(now_ns, 1_000_000_000)
+            message.header.data.add(key="rssi", value=[f"{value:g}" for value in frames.rssi_dbm])
+            self._publishers[drone].publish(message)
             self.health.frames += len(frames.address)
         self.health.ticks += 1
 
@@ -103,13 +112,6 @@ def _pose(link: Any, ecm: Any) -> Pose:
         raise RunError("a vehicle's link has no pose any more")
     at, turn = pose.pos(), pose.rot()
     return at.x(), at.y(), at.z(), turn.w(), turn.x(), turn.y(), turn.z()
-
-
-def _dataframe(frames: Frames, tick: int, drone: int) -> Any:
-    message = Dataframe(src_address="air", dst_address=model_name(drone), data=encode(frames, tick))
-    message.header.stamp.sec, message.header.stamp.nsec = divmod(frames.stamp_ns, 1_000_000_000)
-    message.header.data.add(key="rssi", value=[f"{value:g}" for value in frames.rssi_dbm])
-    return message
 
 
 def get_system() -> CsiSystem:

@@ -7,14 +7,14 @@ from typing import Any
 
 from sar_msgs.msg import SimTruth
 
+from sar_eval.backends import receiver_of
 from sar_eval.lockstep import Gathering
 from sar_eval.nodes.codec import frames_message, read_truth
 from sar_eval.nodes.shell import Shell
 from sar_eval.scribe import REPORT_TICKS, Scribe
-from sar_eval.sensing import make_receiver
-from sar_eval.simulator import time_of
+from sar_eval.simulator import SpoiltError, time_of
 from sar_sim.fleet import stamp_ns
-from sar_sim.receiver import Frames
+from sar_sim.receiver import Frames, silence
 
 
 class CsiNode(Shell):
@@ -22,7 +22,7 @@ class CsiNode(Shell):
 
     def __init__(self, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
         super().__init__("csi", given, context)
-        self.receiver = make_receiver(self.episode) if self.episode.radio is not None else None
+        self.receiver = receiver_of(self.episode)
         self.scribe = Scribe(self.episode)
         self.gathering = Gathering(["truth"])
         self.connect({"/sim/truth": self.on_truth, "/episode/end": self.on_end})
@@ -35,13 +35,18 @@ class CsiNode(Shell):
     def step(self, message: SimTruth) -> None:
         tick, stamp = message.tick, stamp_ns(message.tick)
         frames: list[Frames] = []
+        verdict = ""
         if self.receiver is not None and tick > 0:
             state = read_truth(message).state
-            frames = self.receiver.listen(stamp, tick, state.position, state.attitude)
+            try:
+                frames = self.receiver.listen(stamp, tick, state.position, state.attitude)
+            except SpoiltError as error:
+                self.complain(error.reason, error.detail)
+                frames, verdict = [silence(stamp)] * self.episode.scenario.drones, error.reason
         self.send("/csi/frames", frames_message(self.run, tick, frames))
         if self.receiver is not None and tick % REPORT_TICKS == 0:
             self.keep(*self.scribe.devices(stamp, time_of(tick)))
         if self.values["record_csi"]:
             for letter in self.scribe.frames(stamp, frames):
                 self.keep(*letter)
-        self.answer(tick)
+        self.answer(tick, verdict)
