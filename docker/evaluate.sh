@@ -4,15 +4,15 @@
 set -eu
 tier=${1:?give a tier: sih or gazebo}
 runs=${SAR_RUNS_DIR:-/runs}
-over=${SAR_OVER:-/run/sar/over}
+over=${SAR_HANGAR:+$SAR_HANGAR/over}
 world=${SAR_WORLD:-village}
 stage1=$runs/$tier/stage1-$world.jsonl
 campaign=$runs/$tier/campaign-$world
 
-rm -f "$over"
+[ -z "$over" ] || rm -f "$over"
 flying=
-# However it ends, the vehicles are told; a signal goes on to what flies, so that bags are finished.
-trap 'touch "$over"' EXIT
+# However it ends, vehicles in the hangar are told; a signal goes on to what flies, so that bags are finished.
+trap '[ -z "$over" ] || touch "$over"' EXIT
 trap '[ -z "$flying" ] || kill -TERM "$flying" 2>/dev/null' TERM INT
 
 run() {

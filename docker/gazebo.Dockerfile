@@ -1,5 +1,5 @@
-# PX4's own Gazebo image with sar-eval in its Python, for the CSI system. Nothing of PX4 or Gazebo is built here.
-# Context: the repository's top folder. Not built or flown yet by its authors.
+# PX4's own Gazebo image with sar-eval in its Python: for the evaluator, and for the CSI system inside Gazebo.
+# Nothing of PX4 or Gazebo is built here. Context: the repository's top folder. Not built or flown yet by its authors.
 ARG PX4_GAZEBO_IMAGE=px4io/px4-sitl-gazebo:v1.17.0
 FROM ${PX4_GAZEBO_IMAGE}
 USER root
@@ -10,23 +10,33 @@ RUN apt-get update \
 COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE CHANGELOG.md CITATION.cff constraints.txt /source/
 COPY analysis /source/analysis
 COPY configs /source/configs
+COPY launch /source/launch
 COPY px4_params /source/px4_params
 COPY ros2_ws /source/ros2_ws
 COPY worlds /source/worlds
 # In a folder of its own, which comes before the distribution's packages and replaces none of them.
-RUN pip install --no-cache-dir --target /opt/sar_eval/site -c /source/constraints.txt /source \
-    && cp -r /source/ros2_ws/src/sar_gazebo/sar_gazebo /opt/sar_eval/site/ \
-    && cp -r /source/ros2_ws/src/sar_gazebo/models /opt/sar_eval/models \
+RUN pip install --no-cache-dir --target /opt/sar_eval/site -c /source/constraints.txt "/source[report,px4]" \
     && rm -r /source \
     && mkdir -m 1777 /runs /var/cache/sar_eval
+COPY docker/evaluate.sh docker/preflight.sh docker/probe.py /opt/sar_eval/
+# Any user may run it: nothing is written but /runs, /tmp and the folder above.
 ENV HOME=/tmp \
+    MPLCONFIGDIR=/tmp/matplotlib \
     NUMBA_CACHE_DIR=/var/cache/sar_eval \
+    PATH=/opt/sar_eval/site/bin:$PATH \
+    PX4_BIN=/opt/px4-gazebo/bin/px4 \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONPATH=/opt/sar_eval/site \
-    GZ_SIM_RESOURCE_PATH=/opt/sar_eval/models:/opt/px4-gazebo/share/gz/models
-# A base without Gazebo's Python modules must fail here, not in the air.
-RUN python3 -c "import gz.math7, gz.msgs10, gz.sim8, gz.transport13, sdformat14, sar_gazebo.system"
+    PYTHONUNBUFFERED=1
+# A base without gz, PX4, its models or Gazebo's Python modules must fail here, not in the air. The kernels' own folder is
+# left alone: what root made there, no one else could write to.
+RUN export NUMBA_CACHE_DIR=/tmp/kernels \
+    && python3 -c "import gz.math7, gz.msgs10, gz.sim8, gz.transport13, sdformat14" \
+    && python3 -c "import sar_gazebo.ears, sar_gazebo.system, sar_gazebo.theatre, sar_gazebo.world" \
+    && python3 -c "from sar_eval.px4.gazebo import find_parts; print(find_parts())" \
+    && sar-eval --help \
+    && rm -rf /tmp/kernels
 USER 1000:1000
 WORKDIR /runs
 ENTRYPOINT []
-CMD ["gz", "sim", "--help"]
+CMD ["sar-eval", "--help"]

@@ -1,40 +1,24 @@
 #!/bin/sh
-# vehicle.sh PX4 INSTANCE: one PX4 until the evaluation is over. vehicle.sh probe INSTANCE: is it as it should be?
-# With SAR_HANGAR, a folder shared with the evaluator, a PX4 flies only while there is an order for it: the file
+# vehicle.sh PX4 INSTANCE: PX4 on order until the evaluation is over. vehicle.sh probe INSTANCE: is it as it should be?
+# Orders come in SAR_HANGAR, a folder shared with the evaluator. A PX4 flies only while there is one for it: the file
 # vehicle-INSTANCE.order, whose lines become its environment. It is a fresh PX4 every time.
-# Mounted into PX4's own images, which have nothing of ours.
+# Mounted into PX4's own image, which has nothing of ours.
 set -u
-hangar=${SAR_HANGAR:-}
+hangar=${SAR_HANGAR:?give the folder in which orders come}
+order=$hangar/vehicle-$2.order
 if [ "$1" = probe ]; then
     # A vehicle without an order stands in the hangar, and that is well.
-    [ -z "$hangar" ] || [ -e "$hangar/vehicle-$2.order" ] || exit 0
+    [ -e "$order" ] || exit 0
     # PX4 listens for offboard control on 14580 + instance.
     exec grep -q "$(printf ':%04X ' $((14580 + $2)))" /proc/net/udp
 fi
-over=${SAR_OVER:-/run/sar/over}
+over=$hangar/over
+ended=$hangar/vehicle-$2.ended
+flying=$hangar/vehicle-$2.flying
 px4=
 trap 'touch "${TMPDIR:-/tmp}/vehicle-$$.stop"; [ -z "$px4" ] || kill -TERM "$px4" 2>/dev/null' TERM INT
 stopped() { [ -e "${TMPDIR:-/tmp}/vehicle-$$.stop" ]; }
 
-if [ -z "$hangar" ]; then
-    "$1" -d -i "$2" &
-    px4=$!
-    while kill -0 "$px4" 2>/dev/null; do
-        if [ -e "$over" ]; then
-            echo "vehicle $2: the evaluation is over"
-            kill -TERM "$px4"
-            wait "$px4"
-            exit 0
-        fi
-        sleep 1
-    done
-    wait "$px4"
-    exit
-fi
-
-order=$hangar/vehicle-$2.order
-ended=$hangar/vehicle-$2.ended
-flying=$hangar/vehicle-$2.flying
 until [ -e "$over" ] || stopped; do
     if [ ! -e "$order" ]; then
         sleep 0.2

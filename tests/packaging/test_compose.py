@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,16 +27,19 @@ from sar_core.errors import RunError
 from sar_core.geodesy import Origin
 from sar_eval.cli import app
 from sar_eval.config import Scenario, prepare
+from sar_eval.px4.gazebo import MODULES, X500
 from sar_eval.px4.hangar import Hangar
+from sar_eval.px4.parameters import parameters_of
+from sar_eval.resources import CHECKOUT_PLACES
 from sar_eval.simulator import SpoiltError
-from sar_sim.parameters import read_parameters
+from tests.unit.sar_gazebo import standins
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"
 COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 PROFILES = ("sih", "embedded", "cluster", "gazebo", "viz")
-ONE_SHOT = {"preflight", "gazebo-preflight", "gazebo-stage"}
+ONE_SHOT = {"preflight", "gazebo-preflight"}
 """Services that end by themselves within seconds; everything else is probed."""
 PLAYED_BY_OTHERS = {"player"}
 """What has nothing to probe: the bridge it feeds is probed."""
@@ -117,6 +121,7 @@ def test_every_service_is_kept_small(name: str) -> None:
         assert port.startswith("127.0.0.1:"), "published on this machine only"
     if name not in ONE_SHOT | PLAYED_BY_OTHERS:
         assert service["healthcheck"]["test"][0] in ("CMD", "CMD-SHELL")
+        assert "python" not in service["healthcheck"]["test"], "Ubuntu's is python3"
 
 
 def test_no_variable_has_to_be_set() -> None:
@@ -192,37 +197,30 @@ def test_scheduler_and_workers_meet() -> None:
     assert worker[worker.index("--nthreads") + 1] == "1", "cluster.py refuses other workers"
 
 
-@pytest.mark.parametrize(
-    ("prefix", "binary"), [("px4-", "/opt/px4/bin/px4"), ("gazebo-px4-", "/opt/px4-gazebo/bin/px4")]
-)
-def test_vehicles_are_one_container_each(prefix: str, binary: str) -> None:
-    hold = "5"
+def test_vehicles_of_the_sih_tier_are_one_container_each() -> None:
     for i in range(Scenario().drones):
-        service = SERVICES[f"{prefix}{i + 1}"]
-        assert service["command"] == [binary, str(i)]
+        service = SERVICES[f"px4-{i + 1}"]
+        assert service["command"] == ["/opt/px4/bin/px4", str(i)]
         assert service["healthcheck"]["test"][-2:] == ["probe", str(i)]
-        told = service["environment"]
-        if prefix == "px4-":
-            assert told["SAR_HANGAR"] == SERVICES["sih"]["environment"]["SAR_HANGAR"], "parameters come with the order"
-        else:
-            assert told["PX4_PARAM_COM_OBL_RC_ACT"] == hold
-    for file in ("x500", "sihsim_quadx"):
-        assert read_parameters(ROOT / "px4_params" / f"{file}.params")["COM_OBL_RC_ACT"] == float(hold)
+        told = service["environment"]["SAR_HANGAR"]
+        assert told == SERVICES["sih"]["environment"]["SAR_HANGAR"], "parameters come with the order"
+        assert f"signals:{told}" in service["volumes"] and f"signals:{told}" in SERVICES["sih"]["volumes"]
 
 
-def test_gazebo_vehicles_attach_to_the_staged_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "ros2_ws" / "src" / "sar_gazebo"))
-    from sar_gazebo.stage import main, vehicles
+def test_the_gazebo_tier_is_one_container() -> None:
+    assert set(in_profile("gazebo")) == {"gazebo-preflight", "gazebo"}
+    asked, flown = SERVICES["gazebo-preflight"], SERVICES["gazebo"]
+    for key in ("image", "environment", "volumes"):
+        assert asked[key] == flown[key], "what the preflight finds is what flies"
+    assert "SAR_HANGAR" not in flown["environment"], "its vehicles are processes of its own"
+    assert flown["healthcheck"] == SERVICES["sih"]["healthcheck"]
+    missions = {key: value for key, value in flown["environment"].items() if key.startswith("SAR_")}
+    assert missions.items() <= SERVICES["sih"]["environment"].items()
 
-    for vehicle in vehicles(prepare(Scenario(world="village"), 1, 0, "gazebo")):
-        told = SERVICES[f"gazebo-px4-{vehicle.instance + 1}"]["environment"]
-        assert {key: filled_in(told[key]) for key in vehicle.environment} == vehicle.environment
-    python, dash_m, module, *words = command_of("gazebo-stage")
-    assert (python, dash_m, module) == ("python3", "-m", "sar_gazebo.stage")
-    place = words.index("/runs/gazebo/stage")
-    assert main([*words[:place], str(tmp_path)]) == 0
-    assert command_of("gazebo-server")[-1] == f"/runs/gazebo/stage/{(tmp_path / 'stage.sdf').name}"
-    assert (tmp_path / "stage.sdf").is_file()
+
+@pytest.mark.parametrize("tier", ["sih", "gazebo"])
+def test_a_vehicle_whose_evaluator_falls_silent_holds(tier: str) -> None:
+    assert parameters_of(prepare(Scenario(world="village"), 1, 0, tier))["COM_OBL_RC_ACT"] == 5.0
 
 
 def instructions(dockerfile: Path) -> list[tuple[str, str]]:
@@ -254,6 +252,49 @@ def test_dockerfiles(dockerfile: Path) -> None:
     assert {key: filled_in(value) for key, value in asked} == bases
 
 
+INSTALLING = [d for d in DOCKERFILES if "pyproject.toml" in d.read_text()]
+
+
+def settings_of(dockerfile: Path) -> dict[str, str]:
+    words = [rest.split() for word, rest in instructions(dockerfile) if word == "ENV"]
+    return dict(word.split("=", 1) for line in words for word in line)
+
+
+@pytest.mark.parametrize("dockerfile", INSTALLING, ids=lambda p: p.name)
+def test_sar_eval_can_be_built_of_what_is_copied(dockerfile: Path, tmp_path: Path) -> None:
+    """Wheels carry every shared folder, so every one must be in the image while it is built."""
+    source, stale = tmp_path / "source", shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "install", "log")
+    for word, rest in instructions(dockerfile):
+        if word == "COPY" and not rest.startswith(("--from=", "docker/")):
+            *files, target = rest.split()
+            for file in files:
+                place = source / target.removeprefix("/source").strip("./") / ("" if len(files) == 1 else file)
+                if (ROOT / file).is_dir():
+                    shutil.copytree(ROOT / file, place, symlinks=True, ignore=stale)
+                else:
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(ROOT / file, place)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run(
+        [*command, "--wheel-dir", str(tmp_path), str(source)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    inside = zipfile.ZipFile(wheel).namelist()
+    for folder in (*(f"sar_eval/share/{name}/" for name in CHECKOUT_PLACES), "sar_gazebo/"):
+        assert any(name.startswith(folder) for name in inside), folder
+
+
+def test_images_that_evaluate_are_made_alike() -> None:
+    plain, gazebo = (settings_of(DOCKER / name) for name in ("Dockerfile", "gazebo.Dockerfile"))
+    assert plain.items() <= gazebo.items()
+    assert SERVICES["gazebo"]["environment"]["PX4_BIN"] == gazebo["PX4_BIN"]
+    assert SERVICES["gazebo"]["environment"]["HOME"] == gazebo["HOME"]
+    (installed,) = re.findall(r"pip install .*?--target (\S+)", (DOCKER / "gazebo.Dockerfile").read_text())
+    assert gazebo["PYTHONPATH"] == installed
+    assert gazebo["PATH"] == f"{installed}/bin:$PATH", "where pip puts the commands of what it installs there"
+
+
 def test_our_version_is_the_images_version() -> None:
     from sar_eval import __version__
 
@@ -274,7 +315,7 @@ def stage_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tools.mkdir()
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("SAR_RUNS_DIR", str(tmp_path / "runs"))
-    monkeypatch.setenv("SAR_OVER", str(tmp_path / "over"))
+    monkeypatch.setenv("SAR_HANGAR", str(tmp_path))
     monkeypatch.setenv("TOLD", str(tmp_path / "told"))
     return tools
 
@@ -296,12 +337,9 @@ def wait_for(path: Path) -> None:
         time.sleep(0.02)
 
 
-def test_preflight_agrees_with_the_command_line(
-    stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_preflight_agrees_with_the_command_line(stage_hand: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `docker compose up` asks: vehicles wait for orders in the hangar. Without them, what is missing is said."""
     put(stage_hand, "sar-eval", f'exec "{sys.executable}" -m sar_eval "$@"')
-    monkeypatch.setenv("SAR_HANGAR", str(tmp_path))
     done = run_script("preflight.sh", "sih")
     assert (done.returncode, done.stdout) == (0, "preflight: sar-eval flies the sih tier\n"), done.stderr
     monkeypatch.delenv("SAR_HANGAR")
@@ -313,6 +351,56 @@ def test_preflight_agrees_with_the_command_line(
     assert "docker compose --profile embedded up" in done.stderr
 
 
+@pytest.fixture
+def gazebo_image(stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """PX4's folder of a stand-in of the Gazebo image: gz, Gazebo's Python modules, PX4 and its models."""
+    prefix = tmp_path / "px4-gazebo"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "share" / "gz" / "models" / X500).parent.mkdir(parents=True)
+    (prefix / "share" / "gz" / "models" / X500).touch()
+    put(prefix / "bin", "px4", "exit 1")
+    put(stage_hand, "gz", "exit 1")
+    put(stage_hand, "python3", f'exec "{sys.executable}" "$@"')
+    put(stage_hand, "sar-eval", f'exec "{sys.executable}" -m sar_eval "$@"')
+    for name in {*MODULES, *(name for name in standins.modules() if name.startswith("gz."))}:
+        module = (tmp_path / "modules").joinpath(*name.split("."), "__init__.py")
+        module.parent.mkdir(parents=True, exist_ok=True)
+        module.write_text("def __getattr__(name):\n    return object\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
+    monkeypatch.setenv("PX4_BIN", str(prefix / "bin" / "px4"))
+    for name in ("SAR_HANGAR", "PX4_GZ_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    return prefix
+
+
+def test_preflight_of_the_gazebo_tier(gazebo_image: Path) -> None:
+    done = run_script("preflight.sh", "gazebo")
+    assert (done.returncode, done.stdout) == (0, "preflight: sar-eval flies the gazebo tier\n"), done.stderr
+    (gazebo_image / "share" / "gz" / "models" / X500).unlink()
+    done = run_script("preflight.sh", "gazebo")
+    assert done.returncode == 5 and "PX4's Gazebo model x500 was not found" in done.stderr
+
+
+@pytest.mark.parametrize("lacks", ["", "gz", "px4", *MODULES])
+def test_the_gazebo_image_is_not_built_without_its_parts(
+    gazebo_image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
+) -> None:
+    if lacks in MODULES:
+        shutil.rmtree((tmp_path / "modules").joinpath(*lacks.split(".")))
+    elif lacks:
+        (tmp_path / "bin" / "gz" if lacks == "gz" else gazebo_image / "bin" / "px4").unlink()
+    (check,) = (r for word, r in instructions(DOCKER / "gazebo.Dockerfile") if word == "RUN" and "import gz" in r)
+    kernels, volume = tmp_path / "kernels", tmp_path / "volume"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(volume))
+    done = subprocess.run(
+        ["/bin/sh", "-c", check.replace("/tmp/kernels", str(kernels))], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode == 0) == (not lacks), done.stderr
+    assert lacks in done.stderr
+    assert lacks or not kernels.exists()
+    assert not volume.exists(), "what root makes there, others cannot write to"
+
+
 def test_preflight_lets_through_what_flies(stage_hand: Path) -> None:
     put(stage_hand, "sar-eval", 'echo "$@" > "$TOLD"')
     done = run_script("preflight.sh", "gazebo")
@@ -320,19 +408,25 @@ def test_preflight_lets_through_what_flies(stage_hand: Path) -> None:
     assert "--backend gazebo" in (stage_hand.parent / "told").read_text()
 
 
-def test_an_evaluation_flies_the_median_seeds_and_leaves_a_report(stage_hand: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tier", ["sih", "gazebo"])
+def test_an_evaluation_flies_the_median_seeds_and_leaves_a_report(
+    stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tier: str
+) -> None:
+    assert command_of(tier)[1:] == [f"{OURS}evaluate.sh", tier]
+    if "SAR_HANGAR" not in SERVICES[tier]["environment"]:
+        monkeypatch.delenv("SAR_HANGAR")
     put(stage_hand, "sar-eval", 'echo "$@" >> "$TOLD"; case $1 in stage1) echo row > "$5";; esac')
-    assert run_script("evaluate.sh", "sih").returncode == 0
-    assert run_script("evaluate.sh", "sih").returncode == 0
-    runs = tmp_path / "runs" / "sih"
+    assert run_script("evaluate.sh", tier).returncode == 0
+    assert run_script("evaluate.sh", tier).returncode == 0
+    runs = tmp_path / "runs" / tier
     stage2 = (
-        f"stage2 --backend sih --stage1 {runs}/stage1-village.jsonl --world village --episodes 0-2 "
+        f"stage2 --backend {tier} --stage1 {runs}/stage1-village.jsonl --world village --episodes 0-2 "
         f"--pattern partitioned_lawnmower --victims present --workers 1 --bags all --out {runs}/campaign-village"
     )
     report = f"report {runs}/campaign-village --stage1 {runs}/stage1-village.jsonl --out {runs}/report"
     stage1 = f"stage1 --world village --out {runs}/stage1-village.jsonl"
     assert (tmp_path / "told").read_text().splitlines() == [stage1, stage2, report, stage2, report]
-    assert (tmp_path / "over").exists(), "the vehicles are told that it is over"
+    assert (tmp_path / "over").exists() == (tier == "sih"), "vehicles in containers of their own are told"
     for line in (stage1, stage2, report):
         verb, *options = line.split()
         click_app().commands[verb].make_context(verb, options)
@@ -344,17 +438,22 @@ def test_an_evaluation_that_fails_says_so_and_ends_the_vehicles(stage_hand: Path
     assert (tmp_path / "over").exists()
 
 
-def test_an_evaluation_told_to_stop_lets_the_flight_finish(stage_hand: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tier", ["sih", "gazebo"])
+def test_an_evaluation_told_to_stop_lets_the_flight_finish(
+    stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tier: str
+) -> None:
+    if "SAR_HANGAR" not in SERVICES[tier]["environment"]:
+        monkeypatch.delenv("SAR_HANGAR")
     flight = (
         'trap \'sleep 0.3; echo landed >> "$TOLD"; exit 3\' TERM; touch "$TOLD.flying"; while :; do sleep 0.05; done'
     )
     put(stage_hand, "sar-eval", f"case $1 in stage2) {flight};; esac")
-    process = subprocess.Popen(["/bin/sh", str(DOCKER / "evaluate.sh"), "sih"])
+    process = subprocess.Popen(["/bin/sh", str(DOCKER / "evaluate.sh"), tier])
     wait_for(tmp_path / "told.flying")
     process.send_signal(signal.SIGTERM)
     assert process.wait(WAIT_S) == 3
     assert (tmp_path / "told").read_text() == "landed\n"
-    assert (tmp_path / "over").exists()
+    assert (tmp_path / "over").exists() == (tier == "sih")
 
 
 PX4 = 'trap \'echo down >> "$TOLD"; exit 0\' TERM; echo "$@" > "$TOLD"; touch "$TOLD.up"; while :; do sleep 0.05; done'
@@ -363,13 +462,14 @@ PX4 = 'trap \'echo down >> "$TOLD"; exit 0\' TERM; echo "$@" > "$TOLD"; touch "$
 @pytest.mark.parametrize("end", ["the evaluation is over", "the container is stopped"])
 def test_a_vehicle_ends_with_its_evaluation(stage_hand: Path, tmp_path: Path, end: str) -> None:
     put(stage_hand, "px4", PX4)
+    (tmp_path / "vehicle-2.order").touch()
     process = subprocess.Popen(["/bin/sh", str(DOCKER / "vehicle.sh"), str(stage_hand / "px4"), "2"])
     wait_for(tmp_path / "told.up")
     if end == "the evaluation is over":
         (tmp_path / "over").touch()
     else:
         process.send_signal(signal.SIGTERM)
-    process.wait(WAIT_S)
+    assert process.wait(WAIT_S) == 0
     assert (tmp_path / "told").read_text() == "-d -i 2\ndown\n"
 
 
@@ -385,7 +485,7 @@ def hangar(stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("SAR_HANGAR", str(folder))
     process = subprocess.Popen(["/bin/sh", str(DOCKER / "vehicle.sh"), str(stage_hand / "px4"), "0"])
     yield folder
-    (tmp_path / "over").touch()
+    (folder / "over").touch()
     assert process.wait(WAIT_S) == 0
 
 
@@ -423,15 +523,19 @@ def test_a_vehicle_in_the_hangar_is_healthy(hangar: Path) -> None:
     (hangar / "vehicle-41.order").unlink()
 
 
-def test_a_vehicle_that_dies_is_not_hidden(stage_hand: Path) -> None:
-    put(stage_hand, "px4", "exit 7")
-    assert run_script("vehicle.sh", str(stage_hand / "px4"), "0").returncode == 7
+def test_a_vehicle_without_a_hangar_says_so(stage_hand: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SAR_HANGAR")
+    put(stage_hand, "px4", 'touch "$TOLD"')
+    done = run_script("vehicle.sh", str(stage_hand / "px4"), "0")
+    assert done.returncode != 0 and "SAR_HANGAR: give the folder" in done.stderr
+    assert not (stage_hand.parent / "told").exists()
 
 
-def test_a_vehicle_is_healthy_when_its_port_is_open() -> None:
+def test_a_vehicle_is_healthy_when_its_port_is_open(stage_hand: Path, tmp_path: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
         link.bind(("127.0.0.1", 0))
         instance = str(link.getsockname()[1] - 14580)
+        (tmp_path / f"vehicle-{instance}.order").touch()
         assert run_script("vehicle.sh", "probe", instance).returncode == 0
     assert run_script("vehicle.sh", "probe", instance).returncode != 0
 

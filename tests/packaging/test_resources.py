@@ -24,8 +24,11 @@ COMMITTED = {
     "configs": ROOT / "configs",
     "launch": ROOT / "launch",
     "sar_msgs": SOURCES / "sar_msgs",
+    "models": SOURCES / "sar_gazebo" / "models",
 }
-PACKAGES = ("sar_core", "sar_sim", "sar_swarm", "sar_analysis", "sar_eval")
+PACKAGES = ("sar_core", "sar_sim", "sar_swarm", "sar_analysis", "sar_eval", "sar_gazebo")
+WITHOUT_GAZEBO = ("stage", "csi", "touch", "truth", "partition")
+"""Modules of sar_gazebo that need nothing of Gazebo."""
 
 # Run by another interpreter, outside the checkout: where each folder was found and what its files hold.
 REPORT = """
@@ -38,6 +41,11 @@ for name in sys.argv[1:]:
              for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts}
     found[name] = [str(folder), files]
 print(json.dumps(found))
+"""
+IMPORT = """
+import importlib, sys
+for name in sys.argv[1:]:
+    print(importlib.import_module(name).__file__)
 """
 
 
@@ -142,6 +150,10 @@ def test_wheel_built_from_the_sdist_in_a_clean_environment(tmp_path: Path) -> No
 
     report = run([str(python), "-I", "-c", REPORT, *COMMITTED], tmp_path)
     assert_all_found(report, inside=venv)
+    modules = [*PACKAGES, *(f"sar_gazebo.{name}" for name in WITHOUT_GAZEBO)]
+    imported = run([str(python), "-I", "-c", IMPORT, *modules], tmp_path)
+    assert imported.returncode == 0, imported.stderr
+    assert all(Path(file).is_relative_to(venv) for file in imported.stdout.split())
     assert (venv / "bin" / "sar-eval").exists()
     for data in ("assets", "schemas"):
         carried = hashes(Path(site_packages(venv)) / "sar_analysis" / data)
@@ -184,7 +196,7 @@ def test_code_without_data_uses_the_ament_prefix_and_else_says_where_it_looked(
 
 
 def test_unknown_folder_names_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"'maps'.*worlds, px4_params, configs, launch, sar_msgs"):
+    with pytest.raises(InputError, match=r"'maps'.*worlds, px4_params, configs, launch, sar_msgs, models"):
         resources.share_dir("maps")
 
 
