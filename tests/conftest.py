@@ -23,6 +23,7 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("house")
 ROOT = Path(__file__).parent
 ALONE = (
+    "graph/test_autopilots.py",
     "graph/test_command.py",
     "graph/test_endings.py",
     "graph/test_strangers.py",

@@ -16,7 +16,7 @@ from tests.graph.conftest import PATIENT
 
 READY_S = 15.0
 NOTICED_S = 5.0
-"""From the kill to the record that says INVALID and why; the other processes then take a moment to leave."""
+"""From the kill to the record, or without a manager the bag, that says INVALID and why; then the others leave."""
 
 
 def children() -> set[int]:
@@ -72,7 +72,7 @@ def test_a_killed_node_makes_the_episode_invalid(victim, plan, read_bag, tmp_pat
         fly_for_seconds(graph, tmp_path / "bag")
         killed_s = time.monotonic()
         os.kill(graph.processes[victim].pid, signal.SIGKILL)
-        while graph.alive and not graph.file.exists():
+        while not graph.ended:
             time.sleep(0.01)
         noticed_s = time.monotonic() - killed_s
         record = graph.wait()

@@ -267,3 +267,23 @@ def test_a_bad_vehicle_file_is_refused_in_one_line(tmp_path: Path, change: tuple
 def test_a_missing_vehicle_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nothing\.yaml: cannot read"):
         load_vehicle(tmp_path / "nothing.yaml", ROOT / "px4_params" / "x500.params")
+
+
+def test_a_vehicle_like_another_says_only_what_differs(tmp_path: Path) -> None:
+    params = ROOT / "px4_params" / "x500.params"
+    text = (ROOT / "configs" / "vehicles" / "x500.yaml").read_text(encoding="utf-8")
+    (tmp_path / "x500.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "heavy.yaml").write_text("name: heavy\nlike: x500\nmass_kg: 3.0\n", encoding="utf-8")
+    plain, heavy = load_vehicle(tmp_path / "x500.yaml", params), load_vehicle(tmp_path / "heavy.yaml", params)
+    assert (heavy.name, heavy.airframe) == ("heavy", plain.airframe._replace(mass=3.0))
+    (tmp_path / "x500.yaml").write_text(text + "# changed\n", encoding="utf-8")
+    assert load_vehicle(tmp_path / "heavy.yaml", params).sha256 != heavy.sha256, "what it is like is part of it"
+    (tmp_path / "heavy.yaml").write_text("name: heavy\nlike: x501\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"x501\.yaml: cannot read"):
+        load_vehicle(tmp_path / "heavy.yaml", params)
+
+
+def test_the_x500_with_gazebos_sensors_differs_in_nothing_else(x500: Vehicle) -> None:
+    quiet = load_vehicle(ROOT / "configs" / "vehicles" / "x500_gz.yaml", ROOT / "px4_params" / "x500_gz.params")
+    assert (quiet.airframe, quiet.gains, quiet.filter_gains) == (x500.airframe, x500.gains, x500.filter_gains)
+    assert all(np.max(a) < np.min(b) for a, b in zip(quiet.noise, x500.noise, strict=True))

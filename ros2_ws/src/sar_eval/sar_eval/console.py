@@ -47,10 +47,10 @@ class Stopper:
 stop = Stopper()
 
 
-def bar(*columns: str) -> Progress:
-    """A progress bar on a terminal; nothing at all in a log file."""
+def bar(*columns: str, threaded: bool = True) -> Progress:
+    """A progress bar on a terminal; nothing at all in a log file. Without a thread, for who forks, it waits for updates."""
     text = [TextColumn("{task.description}"), BarColumn(), *(TextColumn(c) for c in columns), TimeElapsedColumn()]
-    return Progress(*text, console=err, disable=not err.is_terminal)
+    return Progress(*text, console=err, disable=not err.is_terminal, auto_refresh=threaded)
 
 
 def note(text: str) -> None:

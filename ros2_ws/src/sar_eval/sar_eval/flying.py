@@ -34,9 +34,20 @@ def fly(
     """
     if episode.tier not in AUTOPILOTS:
         return fly_episode(episode, bag, watch, stop, csi)
+    return repeat(lambda: _attempt(episode, bag, watch, stop, csi, speed), bag, stop, retries, tell)
+
+
+def repeat(
+    attempt: Callable[[], Record],
+    bag: Path | None,
+    stop: Stop | None = None,
+    retries: int = RETRIES,
+    tell: Callable[[str], None] | None = None,
+) -> Record:
+    """Attempts until one is not spoilt, none is left or someone asks to stop; a spoilt one's ``run`` has a detail."""
     spoilt: list[dict[str, Any]] = []
     while True:
-        record = _attempt(episode, bag, watch, stop, csi, speed)
+        record = attempt()
         detail = record.run.get("invalid_detail")
         stopped = stop is not None and bool(stop())
         if detail is not None and not stopped:

@@ -27,9 +27,12 @@ from typing import Any
 from sar_core.errors import MissingDependencyError, RunError
 from sar_eval.config import Episode
 from sar_eval.episode import Record
+from sar_eval.flying import RETRIES, repeat
 from sar_eval.invalid import invalid_record
 from sar_eval.nodetable import NODES, STARTED, Settings, node_table, settings_of
 from sar_eval.scribe import load_codecs
+from sar_eval.simulator import Stop
+from sar_eval.tiers import AUTOPILOTS
 
 DOMAINS = range(1, 102)
 """Domains whose ports lie below Linux's ephemeral range."""
@@ -38,6 +41,7 @@ FIRST_PORT, PORTS_PER_DOMAIN, UNICAST_OFFSET = 7400, 250, 10
 MEMORY = Path("/dev/shm")
 LEAVE_S = 5.0
 POLL_S = 0.01
+WATCH_S = 0.25
 COMPOSED = "composed"
 
 
@@ -56,17 +60,25 @@ def fly_graph(
     bag: Path | None,
     composed: bool = False,
     csi: bool = False,
-    stop: Callable[[], str | None] | None = None,
+    stop: Stop | None = None,
+    watch: Callable[[float], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+    retries: int = RETRIES,
     **others: Any,
 ) -> Record:
     """Fly one episode as a graph and return its record; with ``bag``, leave a verified bag there.
 
     ``composed`` puts all nodes into one process. ``stop`` is asked all the time; a reason ends the episode as INVALID.
-    ``others`` are further fields of :class:`sar_eval.nodetable.Settings`.
+    ``watch`` hears how long has been searched. What host or autopilots spoil is flown again in a graph of its own, as
+    :func:`sar_eval.flying.fly` does. ``others`` are further fields of :class:`sar_eval.nodetable.Settings`.
     """
-    with Graph(episode, bag, composed, csi, **others) as graph:
-        graph.start()
-        return graph.wait(stop)
+
+    def attempt() -> Record:
+        with Graph(episode, bag, composed, csi, **others) as graph:
+            graph.start()
+            return graph.wait(stop, watch)
+
+    return repeat(attempt, bag, stop, retries, tell) if episode.tier in AUTOPILOTS else attempt()
 
 
 class Graph:
@@ -122,7 +134,21 @@ class Graph:
         if not math.isfinite(self._ready_s) and self.file.with_suffix(STARTED).exists():
             self._ready_s = time.monotonic() - self._began_s
             self.memory = {name for process in self.processes.values() for name in mapped_memory(process.pid)}
-        return not self.file.exists() and self.alive
+        return not self.ended
+
+    @property
+    def ended(self) -> bool:
+        """Whether the outcome is there: the record; or, where nobody is left to write one, the bag that says so."""
+        manager = self.processes.get("manager")
+        orphaned = manager is not None and not manager.is_alive()
+        return self.file.exists() or not self.alive or (orphaned and self.bag is not None and self.bag.is_dir())
+
+    @property
+    def search_time_s(self) -> float:
+        """How long has been searched, as the manager said last."""
+        with contextlib.suppress(OSError, ValueError):
+            return float(self.file.with_suffix(STARTED).read_text(encoding="ascii"))
+        return 0.0
 
     def interrupt(self) -> None:
         """Ask for a proper end of the episode."""
@@ -130,13 +156,17 @@ class Graph:
         if manager.is_alive() and manager.pid is not None:
             os.kill(manager.pid, signal.SIGINT)
 
-    def wait(self, stop: Callable[[], str | None] | None = None) -> Record:
-        """The record, once the manager has written it, or is gone and the others too."""
+    def wait(self, stop: Stop | None = None, watch: Callable[[float], None] | None = None) -> Record:
+        """The record, once the manager has written it, or is gone and the others have done their part."""
         asked = False
+        watched_s = -math.inf
         while self._flying():
             if stop is not None and not asked and stop() is not None:
                 asked = True
                 self.interrupt()
+            if watch is not None and time.monotonic() - watched_s > WATCH_S:
+                watched_s = time.monotonic()
+                watch(self.search_time_s)
             time.sleep(POLL_S)
         codes = leave(self.processes)
         record = read_record(self.file, self.episode, self.bag)

@@ -10,6 +10,7 @@ import typer
 
 from sar_core.errors import InputError, RunError
 from sar_eval.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, err, note, stop
+from sar_eval.console import bar as bar_of
 
 
 def graph(
@@ -65,16 +66,24 @@ def graph(
     with err.status("compiling the simulator (about a minute on a new machine, then cached)"):
         compile_s = compile_kernels(plan)
     stop.listen()
-    record = fly_graph(
-        plan,
-        out_dir / plan.episode_id if bag else None,
-        composed=composed,
-        csi=record_ == "csi",
-        stop=stop,
-        speed_factor=speed_factor,
-        sim_speed=sim_speed,
-        lockstep_timeout_s=lockstep_timeout_s,
-    )
+    with bar_of("{task.fields[note]}", threaded=False) as bar:
+        task = bar.add_task(plan.world.name, total=scenario.duration_s, note="")
+
+        def watch(search_time_s: float) -> None:
+            bar.update(task, completed=search_time_s, note="" if search_time_s else "taking off", refresh=True)
+
+        record = fly_graph(
+            plan,
+            out_dir / plan.episode_id if bag else None,
+            composed=composed,
+            csi=record_ == "csi",
+            stop=stop,
+            watch=watch,
+            tell=note,
+            speed_factor=speed_factor,
+            sim_speed=sim_speed,
+            lockstep_timeout_s=lockstep_timeout_s,
+        )
     record.run["compile_s"] = round(compile_s, 3)
     if as_json:
         print(json.dumps(record.as_dict()), flush=True)

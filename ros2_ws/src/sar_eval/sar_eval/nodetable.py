@@ -22,12 +22,14 @@ PACKAGE = "sar_eval"
 NODES = ("sim", "csi", "swarm", "referee", "recorder", "manager")
 ANSWERING = ("csi", "swarm", "referee", "recorder", "manager")
 """Nodes that answer every tick; the simulator, whose ticks they are, waits for them."""
+TELLING = ("sim", "csi", "referee", "recorder")
+"""Nodes that have something to say on the record."""
 _WAITS_FOR = {"swarm": {"csi", "manager"}, "referee": {"swarm", "manager"}}
 """Whose work of the same tick a node needs."""
 DEPTH = 200
 """Messages a reliable topic holds for a slow reader: more than any topic carries in the two ticks a reader may lag."""
 STARTED = ".started"
-"""Suffix of an empty file beside the record's, which the manager makes as the first tick begins."""
+"""Suffix of a file beside the record's, which the manager makes as the first tick begins: the search time so far."""
 PATIENCE = {"lockstep_timeout_s": 5.0, "ready_timeout_s": 120.0}
 """The least that real autopilots get: they boot in real time, and their health gate has the first word on silence."""
 GAZEBO_PATIENCE = {"lockstep_timeout_s": 10.0, "ready_timeout_s": 300.0}
@@ -165,7 +167,7 @@ _INNER = (
     Wire("/episode/tick_done", "sar_msgs/msg/TickDone", ANSWERING, ("sim",)),
     Wire("/episode/orders", "sar_msgs/msg/Orders", ("manager",), ("sim", "swarm", "referee")),
     Wire("/episode/end", "sar_msgs/msg/EpisodeEnd", ("sim", "manager"), NODES, latched=True),
-    Wire("/episode/result", "sar_msgs/msg/EpisodeResult", ("sim", "referee", "recorder"), ("manager",), latched=True),
+    Wire("/episode/result", "sar_msgs/msg/EpisodeResult", TELLING, ("manager",), latched=True),
     Wire("/sim/truth", "sar_msgs/msg/SimTruth", ("sim",), ("csi", "referee")),
     Wire("/sim/estimates", "sar_msgs/msg/SimEstimates", ("sim",), ("swarm", "manager")),
     Wire("/csi/frames", "sar_msgs/msg/CsiFrames", ("csi",), ("swarm",)),

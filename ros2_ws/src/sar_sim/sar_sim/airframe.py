@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import yaml
@@ -113,13 +113,23 @@ def describe_validation(path: Path, error: ValidationError) -> str:
     return f"{path}: {key} = {given!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
-def load_vehicle(vehicle_path: Path, params_path: Path) -> Vehicle:
-    """Combine a vehicle file with a PX4 parameter file."""
+def _read(path: Path) -> tuple[Any, bytes]:
     try:
-        text = vehicle_path.read_bytes()
-        raw = yaml.safe_load(text)
+        text = path.read_bytes()
+        return yaml.safe_load(text), text
     except (OSError, yaml.YAMLError) as error:
-        raise InputError(f"{vehicle_path}: cannot read the vehicle file ({error})".replace("\n", " ")) from error
+        raise InputError(f"{path}: cannot read the vehicle file ({error})".replace("\n", " ")) from error
+
+
+def load_vehicle(vehicle_path: Path, params_path: Path) -> Vehicle:
+    """Combine a vehicle file with a PX4 parameter file.
+
+    What a vehicle file with ``like: NAME`` does not say is taken from the file of that name beside it.
+    """
+    raw, text = _read(vehicle_path)
+    if isinstance(raw, dict) and "like" in raw:
+        base, base_text = _read(vehicle_path.with_name(f"{raw.pop('like')}.yaml"))
+        raw, text = {**base, **raw}, base_text + text
     try:
         file = VehicleFile.model_validate(raw)
     except ValidationError as error:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from sar_msgs.msg import SimTruth
+from sar_msgs.msg import EpisodeResult, SimTruth
 
 from sar_eval.backends import receiver_of
 from sar_eval.lockstep import Gathering
@@ -42,6 +43,8 @@ class CsiNode(Shell):
                 frames = self.receiver.listen(stamp, tick, state.position, state.attitude)
             except SpoiltError as error:
                 self.complain(error.reason, error.detail)
+                told = json.dumps({"invalid_detail": error.detail})
+                self.send("/episode/result", EpisodeResult(run=self.run, node=self.name, json=told))
                 frames, verdict = [silence(stamp)] * self.episode.scenario.drones, error.reason
         self.send("/csi/frames", frames_message(self.run, tick, frames))
         if self.receiver is not None and tick % REPORT_TICKS == 0:

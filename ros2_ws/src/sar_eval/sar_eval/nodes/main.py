@@ -54,6 +54,8 @@ def run_nodes(
         spin(shells)
         record = next((shell.record for shell in shells if isinstance(shell, ManagerNode)), None)
         return 0 if record is None or record.result["valid"] else RunError.exit_code
+    except KeyboardInterrupt:
+        return RunError.exit_code
     except (SarError, ParameterException) as error:
         print(f"{', '.join(names)}: {error}", file=sys.stderr, flush=True)
         return error.exit_code if isinstance(error, SarError) else InputError.exit_code

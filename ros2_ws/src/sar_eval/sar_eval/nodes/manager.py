@@ -31,6 +31,8 @@ LATER_S = 1.0
 COLLECT_S = 10.0
 COLLECT_SPOILT_S = 1.0
 """Wall time for result and bag after an ordinary end, and after one in which nodes fell silent."""
+PROGRESS_S = 0.5
+"""Wall time between words on how far the search is."""
 AUDITED_AT_ONCE = 2
 """Topics looked at between ticks; more would hold the tick up."""
 SHARED = ("/diagnostics",)
@@ -50,6 +52,7 @@ class ManagerNode(Shell):
         self.born_s = self.progress_s = time.monotonic()
         self.to_audit = itertools.cycle([wire for wire in self.wires.values() if wire.topic not in SHARED])
         self.started_s: float | None = None
+        self.progress_told_s = 0.0
         self.ended: EpisodeEnd | None = None
         self.ended_s = 0.0
         self.results: dict[str, dict[str, Any]] = {}
@@ -78,9 +81,16 @@ class ManagerNode(Shell):
         waiting = set(NODES) - {self.name} - self.partners
         if self.ready and not waiting and self.started_s is None:
             self.started_s = self.progress_s = time.monotonic()
-            if self.values["record_file"]:
-                Path(self.values["record_file"]).with_suffix(STARTED).touch()
+            self.tell_progress(self.started_s)
             self.send("/episode/ready", Ready(run=self.run, node=self.name))
+
+    def tell_progress(self, now: float) -> None:
+        """To whoever started the graph, beside the record."""
+        self.progress_told_s = now
+        if self.values["record_file"]:
+            search_time_s = self.orders.search_time_s(time_of(self.gathering.tick))
+            file = Path(self.values["record_file"]).with_suffix(STARTED)
+            file.write_text(f"{search_time_s:.2f}", encoding="ascii")
 
     def on_estimates(self, message: SimEstimates) -> None:
         if self.ours("/sim/estimates", message):
@@ -141,6 +151,8 @@ class ManagerNode(Shell):
             self.complain("silent node", f"sim has not begun tick {self.gathering.tick}")
             self.declare_end("lockstep_timeout", ["sim"])
         else:
+            if now - self.progress_told_s > PROGRESS_S:
+                self.tell_progress(now)
             for _ in range(AUDITED_AT_ONCE):
                 self.audit(next(self.to_audit))
 
@@ -199,6 +211,7 @@ class ManagerNode(Shell):
             "setup_s": round(started_s - self.born_s, 4),
             **{"bag": None, "bag_bytes": None, "bag_messages": None},
             **self.results.get("recorder", {}),
+            **self.results.get("csi", {}),
             **self.results.get("sim", {}),
             "silent": list(end.silent),
             "diagnostics": {node: told for node, told in sorted(problems.items()) if told},

@@ -170,6 +170,8 @@ class SimNode(Shell):
     def end(self, reason: str, silent: list[str]) -> None:
         self.over = True
         facts = {} if self.simulator is None else self.simulator.facts()
+        if self.spoilt is not None:
+            facts["invalid_detail"] = self.spoilt.detail
         if facts:
             self.send("/episode/result", EpisodeResult(run=self.run, node=self.name, json=json.dumps(facts)))
         end = EpisodeEnd(run=self.run, tick=self.shown, reason=reason, silent=silent)

@@ -1,0 +1,38 @@
+"""Autopilots behind MAVLink in a graph: our own vehicles, in processes of their own, flown by the bridge node."""
+
+from __future__ import annotations
+
+import pytest
+
+from sar_eval.bagcheck import check_bag
+from sar_eval.config import Scenario, prepare
+from sar_eval.graph import fly_graph
+from sar_eval.kernels import compile_kernels
+
+
+REFUSAL = "PX4_PARAM_SAR_REFUSE_ARM"
+
+
+def test_a_spoilt_graph_is_told_of_and_flown_again(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    """The vehicles refuse to arm until an attempt was given up for it. A busy machine may spoil others besides."""
+    scenario = Scenario(world="open_field", drones=2, duration_s=4.0, altitude_m=10.0, radio=None)
+    episode = prepare(scenario, 0, 0, "sitl")
+    compile_kernels(episode)
+    monkeypatch.setenv(REFUSAL, "1")
+    told: list[str] = []
+    searched: list[float] = []
+
+    def relent(what: str) -> None:
+        told.append(what)
+        if "arm_refused" in what:
+            monkeypatch.delenv(REFUSAL)
+
+    record = fly_graph(episode, tmp_path / "bag", tell=relent, watch=searched.append)
+    spoilt = record.run["spoilt_attempts"]
+    assert record.result["valid"], spoilt
+    assert (record.result["tier"], record.result["landed"], record.result["collisions"]) == ("sitl", 2, 0)
+    assert len(told) == len(spoilt)
+    refusals = [attempt["detail"] for attempt in spoilt if attempt["reason"] == "arm_refused"]
+    assert len(refusals) == 1 and "SAR_REFUSE_ARM is set" in refusals[0]
+    assert 0.0 < max(searched) <= 4.2, "the search could be watched"
+    assert check_bag(tmp_path / "bag").ok
