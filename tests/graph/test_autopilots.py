@@ -9,7 +9,6 @@ from sar_eval.config import Scenario, prepare
 from sar_eval.graph import fly_graph
 from sar_eval.kernels import compile_kernels
 
-
 REFUSAL = "PX4_PARAM_SAR_REFUSE_ARM"
 
 

@@ -48,7 +48,7 @@ stop = Stopper()
 
 
 def bar(*columns: str, threaded: bool = True) -> Progress:
-    """A progress bar on a terminal; nothing at all in a log file. Without a thread, for who forks, it waits for updates."""
+    """A progress bar on a terminal; nothing at all in a log file. Not threaded, for who forks: it waits for updates."""
     text = [TextColumn("{task.description}"), BarColumn(), *(TextColumn(c) for c in columns), TimeElapsedColumn()]
     return Progress(*text, console=err, disable=not err.is_terminal, auto_refresh=threaded)
 

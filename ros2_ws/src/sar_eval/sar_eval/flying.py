@@ -44,20 +44,39 @@ def repeat(
     retries: int = RETRIES,
     tell: Callable[[str], None] | None = None,
 ) -> Record:
-    """Attempts until one is not spoilt, none is left or someone asks to stop; a spoilt one's ``run`` has a detail."""
-    spoilt: list[dict[str, Any]] = []
+    """Attempts until one is not spoilt, none is left or someone asks to stop."""
+    attempts = Attempts(bag, retries, tell)
     while True:
         record = attempt()
+        if not attempts.again(record, stop is not None and bool(stop())):
+            return attempts.tell_of(record)
+
+
+class Attempts:
+    """Attempts at one episode. A spoilt one's ``run`` has a detail; it leaves no bag if it is flown again."""
+
+    def __init__(self, bag: Path | None, retries: int = RETRIES, tell: Callable[[str], None] | None = None) -> None:
+        self._bag, self._retries, self._tell = bag, retries, tell
+        self.spoilt: list[dict[str, Any]] = []
+
+    def again(self, record: Record, stopped: bool) -> bool:
+        """Whether it is to be flown again; who stopped it has not spoilt it."""
         detail = record.run.get("invalid_detail")
-        stopped = stop is not None and bool(stop())
-        if detail is not None and not stopped:
-            spoilt.append({"reason": record.result["invalid_reason"], "detail": detail})
-        if detail is None or stopped or len(spoilt) > retries:
-            return Record(record.result, {**record.run, "spoilt_attempts": spoilt})
-        if tell is not None:
-            tell(f"attempt {len(spoilt)} was spoilt ({spoilt[-1]['reason']}: {detail}); it is flown again")
-        if bag is not None:
-            shutil.rmtree(bag, ignore_errors=True)
+        if detail is None or stopped:
+            return False
+        reason = record.result["invalid_reason"]
+        self.spoilt.append({"reason": reason, "detail": detail})
+        if len(self.spoilt) > self._retries:
+            return False
+        if self._tell is not None:
+            self._tell(f"attempt {len(self.spoilt)} was spoilt ({reason}: {detail}); it is flown again")
+        if self._bag is not None:
+            shutil.rmtree(self._bag, ignore_errors=True)
+        return True
+
+    def tell_of(self, record: Record) -> Record:
+        """The last attempt's record, with what was spoilt before."""
+        return Record(record.result, {**record.run, "spoilt_attempts": self.spoilt})
 
 
 def _attempt(

@@ -32,6 +32,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from sar_core.errors import MissingDependencyError, RunError
 from sar_eval.backends import choose_tier
 from sar_eval.episode import Record
+from sar_eval.flying import Attempts
 from sar_eval.folders import ready_folder
 from sar_eval.graph import graph_environment, own_domain, read_record
 from sar_eval.kernels import compile_kernels
@@ -84,6 +85,7 @@ class Tour:
         self.values = values
         self.ending = ending
         self.records: list[Record] = []
+        self.attempts = [Attempts(flight.bag) for flight in planned]
         self.held = contextlib.ExitStack()
 
     def begin(self) -> list[Action]:
@@ -99,7 +101,7 @@ class Tour:
     def next_flight(self) -> list[Action]:
         if len(self.records) == len(self.planned):
             return self.ending(self.values, self.records)
-        flight = self.planned[len(self.records)]
+        flight, attempts = self.planned[len(self.records)], self.attempts[len(self.records)]
         domain = self._fresh_domain()
         environment = graph_environment(domain, Path(launch_config.log_dir))
         settings = settings_of(
@@ -119,12 +121,18 @@ class Tour:
             flying.discard(event.action)
             if flying:
                 return []
-            self.records.append(_settle(flight))
-            told: list[Action] = [LogInfo(msg=_told(self.records[-1]))]
+            record = read_record(flight.record, flight.episode, flight.bag)
+            told: list[Action] = [LogInfo(msg=_told(record))]
+            again = attempts.again(record, context.is_shutdown)
+            if again:
+                told.append(LogInfo(msg=f"spoilt: {record.run['invalid_detail']}; it is flown again"))
+                flight.record.unlink()
+            else:
+                self.records.append(_settle(flight, attempts.tell_of(record)))
             if context.is_shutdown:
                 return told
             closing = [EmitEvent(event=ShutdownProcess(process_matcher=matches_action(v))) for v in viewers]
-            return [*told, *(closing if len(self.planned) > 1 else []), *self.next_flight()]
+            return [*told, *(closing if again or len(self.planned) > 1 else []), *self.next_flight()]
 
         watching = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=gone)) for node in nodes]
         begun = f"{flight.episode.episode_id}: {len(self.records) + 1} of {len(self.planned)}, ROS_DOMAIN_ID={domain}"
@@ -153,12 +161,10 @@ class Tour:
         )
 
 
-def _settle(flight: Flight) -> Record:
-    """The flight's record, left in its file also where the manager could not."""
-    record = read_record(flight.record, flight.episode, flight.bag)
+def _settle(flight: Flight, record: Record) -> Record:
+    """Leave the flight's record in its file, also where the manager could not, and nothing else beside it."""
     flight.record.with_suffix(STARTED).unlink(missing_ok=True)
-    if not flight.record.exists():
-        flight.record.write_text(json.dumps(record.as_dict()) + "\n", encoding="utf-8")
+    flight.record.write_text(json.dumps(record.as_dict()) + "\n", encoding="utf-8")
     return record
 
 
