@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 _STAMP = ("header.stamp.sec", "header.stamp.nanosec")
 _COMMANDED = ("velocity.x", "velocity.y", "position.z")
+_ESTIMATED = ("pose.pose.position.x", "pose.pose.position.y", "pose.pose.position.z")
 
 
 class Tracking(NamedTuple):
@@ -40,6 +41,9 @@ class Tracking(NamedTuple):
     velocity_mps: float
     """Horizontal: what was commanded against the truth one tick later."""
     altitude_m: float
+    estimated_place_m: float
+    """Horizontal: where they thought they were against the truth of the same tick."""
+    estimated_height_m: float
 
 
 class Mission(NamedTuple):
@@ -53,6 +57,8 @@ MEASURES: tuple[tuple[str, str, Callable[[Mission], float | None]], ...] = (
     ("coverage at 240 s", "%", lambda m: _times(m.metrics.coverage_240s, 100.0)),
     ("horizontal velocity error, rms", "m/s", lambda m: None if m.tracking is None else m.tracking.velocity_mps),
     ("altitude error, rms", "m", lambda m: None if m.tracking is None else m.tracking.altitude_m),
+    ("horizontal estimate error, rms", "m", lambda m: None if m.tracking is None else m.tracking.estimated_place_m),
+    ("height estimate error, rms", "m", lambda m: None if m.tracking is None else m.tracking.estimated_height_m),
     ("smallest separation", "m", lambda m: m.metrics.min_separation_m),
     ("path of all drones", "m", lambda m: m.metrics.path_m),
     ("near misses", "", lambda m: float(m.metrics.near_misses)),
@@ -87,17 +93,27 @@ def tracking(bag: Bag) -> Tracking | None:
         return None
     content = read_content(locate(bag.path))
     stamps = bag.truth.stamps_ns
-    speeds: list[Floats] = []
-    heights: list[Floats] = []
+    errors: list[list[Floats]] = []
     for drone in range(bag.info.drones):
+        velocity, position = bag.truth.velocity[:, drone], bag.truth.position[:, drone]
         columns = decode(content, content.topics[f"/uav_{drone + 1}/setpoint"], (*_STAMP, *_COMMANDED))
         at = np.searchsorted(stamps, columns.stamps("header.stamp"))
         during = (at >= search.start) & (at + 1 < search.stop)
         vx, vy, z = (columns.scalar(name)[during] for name in _COMMANDED)
         after = at[during] + 1
-        speeds.append(np.hypot(vx - bag.truth.velocity[after, drone, 0], vy - bag.truth.velocity[after, drone, 1]))
-        heights.append(z - bag.truth.position[after, drone, 2])
-    return Tracking(_rms(speeds), _rms(heights))
+        columns = decode(content, content.topics[f"/uav_{drone + 1}/odometry"], (*_STAMP, *_ESTIMATED))
+        at = np.searchsorted(stamps, columns.stamps("header.stamp"))
+        during = (at >= search.start) & (at < search.stop)
+        off = np.stack([columns.scalar(name)[during] for name in _ESTIMATED], axis=1) - position[at[during]]
+        errors.append(
+            [
+                np.hypot(vx - velocity[after, 0], vy - velocity[after, 1]),
+                z - position[after, 2],
+                np.hypot(off[:, 0], off[:, 1]),
+                off[:, 2],
+            ]
+        )
+    return Tracking(*(_rms(parts) for parts in zip(*errors, strict=True)))
 
 
 def _rms(parts: Sequence[Floats]) -> float:

@@ -39,7 +39,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_tracking_is_command_against_truth_one_tick_later(folders: tuple[Path, Path]) -> None:
     """Counted again in the flight itself, tick by tick."""
     flight = Flight(prepare(scenario(8.0), 1, 0), None)
-    speeds, heights = [], []
+    speeds, heights, places = [], [], []
     while not flight.done:
         before, searching = flight.commands, flight.order is Order.SEARCH
         flight.advance()
@@ -47,10 +47,14 @@ def test_tracking_is_command_against_truth_one_tick_later(folders: tuple[Path, P
             for command, velocity, place in zip(before, flight.state.velocity, flight.state.position, strict=True):
                 speeds.append(np.hypot(*(command.velocity[:2] - velocity[:2])))
                 heights.append(command.position[2] - place[2])
+            places += list(flight.state.est_position - flight.state.position)
     found = tracking(read_bag(folders[0] / "0"))
     assert found is not None
     assert found.velocity_mps == pytest.approx(float(np.sqrt(np.nanmean(np.square(speeds)))), rel=0.02)
     assert found.altitude_m == pytest.approx(float(np.sqrt(np.nanmean(np.square(heights)))), rel=0.02)
+    x, y, z = np.sqrt(np.mean(np.square(places), axis=0))
+    assert found.estimated_place_m == pytest.approx(float(np.hypot(x, y)), rel=0.02)
+    assert found.estimated_height_m == pytest.approx(float(z), rel=0.02)
 
 
 def test_differences_have_the_interval_of_a_paired_t_test(folders: tuple[Path, Path]) -> None:
