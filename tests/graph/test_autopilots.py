@@ -26,7 +26,7 @@ def test_a_spoilt_graph_is_told_of_and_flown_again(monkeypatch: pytest.MonkeyPat
         if "arm_refused" in what:
             monkeypatch.delenv(REFUSAL)
 
-    record = fly_graph(episode, tmp_path / "bag", tell=relent, watch=searched.append)
+    record = fly_graph(episode, tmp_path / "bag", tell=relent, watch=searched.append, sim_speed=2.0)
     spoilt = record.run["spoilt_attempts"]
     assert record.result["valid"], spoilt
     assert (record.result["tier"], record.result["landed"], record.result["collisions"]) == ("sitl", 2, 0)
