@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -132,6 +133,22 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost_or_doubled(plan, manife
     ending = fly(tmp_path / "c", manifest, plan.tasks, crew, tell=kill_one)
     assert (crew.lost, ending.invalid) == (1, {})
     assert result_part(tmp_path / "c") == result_part(calm)
+
+
+def test_a_worker_told_to_stop_ends_its_flight_first(plan):
+    """Autopilots would be left behind by one that is killed."""
+    long = replace(plan.tasks[0], scenario=Scenario(drones=2, pattern="random_walk", duration_s=3600.0, radio=None))
+    crew = Crew(1)
+    jobs = [Job(long)]
+    begun = time.monotonic()
+    workers: list[Any] = []
+
+    def stop() -> str | None:
+        workers.extend(crew.processes)
+        return "interrupted" if workers and time.monotonic() - begun > 3.0 else None
+
+    assert list(crew.fly(lambda: jobs.pop() if jobs else None, stop)) == []
+    assert {worker.exitcode for worker in workers} == {0}
 
 
 def outcomes_of(task: Any) -> tuple[list[Any], int]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sar_core.errors import InputError
+from sar_eval import flying
 from sar_eval.bagcheck import check_bag
 from sar_eval.config import Scenario, prepare
 from sar_eval.episode import fly_episode
+from sar_eval.plan import Task
 from sar_eval.scribe import REPORT_TICKS
 from sar_eval.simulator import SimTick, Simulator, SpoiltError
+from sar_eval.workers import Job, fly_job
 from sar_swarm.controller import Command
 
 
@@ -19,6 +25,11 @@ class Frail(Simulator):
     """The embedded simulator, which breaks in one tick."""
 
     breaks_in = 0
+
+    def first(self) -> SimTick:
+        if self.breaks_in == 0:
+            raise SpoiltError("not_ready", "vehicle 2 would not arm")
+        return super().first()
 
     def step(self, commands: Sequence[Command], search_begin_s: float) -> SimTick:
         if self.tick + 1 == self.breaks_in:
@@ -37,3 +48,53 @@ def test_the_bag_is_whole_in_whichever_tick_it_happens(tick: int, tmp_path: Path
     assert record.run["invalid_detail"] == "vehicle 1 ended"
     report = check_bag(tmp_path / "bag")
     assert report.ok, report.findings
+
+
+@pytest.fixture
+def worlds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The tick in which the world of each attempt breaks, -1 for never; attempts take theirs from the front."""
+    ticks: list[int] = []
+
+    @contextmanager
+    def world_of(episode: Any, *_: object) -> Iterator[Frail]:
+        world = Frail(episode)
+        world.breaks_in = ticks.pop(0)
+        yield world
+
+    monkeypatch.setattr(flying, "world_of", world_of)
+    return ticks
+
+
+def test_attempts_spoilt_before_and_after_the_first_tick_leave_one_whole_bag(worlds: list[int], tmp_path: Path) -> None:
+    worlds += [0, 30, 0, -1]
+    episode = prepare(Scenario(world="open_field", drones=2, duration_s=3.0, altitude_m=10.0), 0, 0, "sitl")
+    record = flying.fly(episode, tmp_path / "bag")
+    assert record.result["valid"]
+    told = [(attempt["reason"], attempt["flight_time_s"]) for attempt in record.run["spoilt_attempts"]]
+    assert told == [("not_ready", 0.0), ("vehicle_lost", pytest.approx(1.45, abs=0.01)), ("not_ready", 0.0)]
+    assert check_bag(tmp_path / "bag").ok
+    assert [path.name for path in tmp_path.iterdir()] == ["bag"]
+
+
+def test_a_flight_that_never_began_leaves_no_bag(worlds: list[int], tmp_path: Path) -> None:
+    worlds += [0, 0]
+    episode = prepare(Scenario(world="open_field", drones=2), 0, 0, "sitl")
+    record = flying.fly(episode, tmp_path / "bag", retries=1)
+    assert (record.result["invalid_reason"], record.run["bag"]) == ("not_ready", None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_campaigns_mission_that_never_began_has_a_record_and_no_bag(worlds: list[int], tmp_path: Path) -> None:
+    worlds += [0] * (1 + flying.RETRIES)
+    mission = Task("m", Scenario(world="open_field", drones=2), 0, 0, "sitl")
+    outcome = fly_job(Job(mission, str(tmp_path)))
+    assert outcome.record is not None and outcome.record.result["invalid_reason"] == "not_ready"
+    assert (outcome.bag, outcome.reason) == (None, None)
+
+
+def test_a_bag_of_another_day_is_not_flown_over(worlds: list[int], tmp_path: Path) -> None:
+    """Not even by the second attempt; nothing is started for it."""
+    (tmp_path / "bag").mkdir()
+    with pytest.raises(InputError, match="exists already and bags are never overwritten"):
+        flying.fly(prepare(Scenario(world="open_field", drones=2), 0, 0, "sitl"), tmp_path / "bag")
+    assert (tmp_path / "bag").is_dir()

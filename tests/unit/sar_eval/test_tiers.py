@@ -95,7 +95,8 @@ def test_a_tier_that_cannot_start_leaves_an_invalid_record(monkeypatch: pytest.M
     assert told == [
         f"attempt {k} was spoilt (not_ready: vehicle 2 gave no heartbeat); it is flown again" for k in (1, 2)
     ]
-    assert record.run["spoilt_attempts"] == [{"reason": "not_ready", "detail": "vehicle 2 gave no heartbeat"}] * 3
+    spoilt = {"reason": "not_ready", "detail": "vehicle 2 gave no heartbeat", "flight_time_s": 0.0, "collisions": 0}
+    assert record.run["spoilt_attempts"] == [spoilt] * 3
 
 
 def test_who_asks_to_stop_while_a_tier_starts_is_heeded_and_nothing_is_flown_again(

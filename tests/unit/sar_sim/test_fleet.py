@@ -281,6 +281,10 @@ def test_a_vehicle_like_another_says_only_what_differs(tmp_path: Path) -> None:
     (tmp_path / "heavy.yaml").write_text("name: heavy\nlike: x501\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"x501\.yaml: cannot read"):
         load_vehicle(tmp_path / "heavy.yaml", params)
+    for text in ("", "name: x501\nlike: x500\n"):
+        (tmp_path / "x501.yaml").write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=r"x501\.yaml: heavy is like it, so it must say everything itself"):
+            load_vehicle(tmp_path / "heavy.yaml", params)
 
 
 def test_the_x500_with_gazebos_sensors_differs_in_nothing_else(x500: Vehicle) -> None:

@@ -171,6 +171,8 @@ class Campaign:
             raise RunError(f"{key}: {outcome.message}; give the same command again when that is mended")
         if outcome.reason is not None:
             self.log(f"{key}: INVALID({outcome.reason}): {outcome.message}")
+        for spoilt in () if outcome.record is None else outcome.record.run.get("spoilt_attempts", ()):
+            self.log(f"{key}: an attempt was spoilt ({spoilt['reason']}: {spoilt['detail']})")
         if outcome.job.again:
             self._compare(outcome)
             return None

@@ -144,7 +144,7 @@ def run(
     else:
         print_record(record)
     if not record.result["valid"]:
-        kept = "; its bag is whole up to that moment" if bag else ""
+        kept = "; its bag is whole up to that moment" if record.run["bag"] else ""
         note(f"the episode is INVALID ({record.result['invalid_reason']}){kept}")
         raise typer.Exit(RunError.exit_code)
 

@@ -35,13 +35,14 @@ class Stopper:
     def __call__(self) -> str | None:
         return self.reason
 
-    def _handle(self, *_: Any) -> None:
+    def hear(self, *_: Any) -> None:
+        """A signal came."""
         self.reason = "interrupted"
 
     def listen(self) -> None:
         """From here on SIGINT and SIGTERM, however many, end the episode within a simulated second, not the process."""
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._handle)
+            signal.signal(number, self.hear)
 
 
 stop = Stopper()

@@ -232,6 +232,10 @@ def fly_episode(
         result = flight.result()
         if logbook is not None:
             recording = logbook.close()
+    except SpoiltError:
+        if logbook is not None:
+            logbook.discard()
+        raise
     except BaseException:
         if logbook is not None:
             logbook.abandon()

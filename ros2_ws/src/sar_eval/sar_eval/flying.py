@@ -11,6 +11,7 @@ from sar_eval.backends import world_of
 from sar_eval.config import Episode
 from sar_eval.episode import Progress, Record, fly_episode
 from sar_eval.invalid import invalid_record
+from sar_eval.recorder import partial_of, refuse_existing
 from sar_eval.simulator import SpoiltError, Stop, never
 from sar_eval.tiers import AUTOPILOTS
 
@@ -45,6 +46,8 @@ def repeat(
     tell: Callable[[str], None] | None = None,
 ) -> Record:
     """Attempts until one is not spoilt, none is left or someone asks to stop."""
+    if bag is not None:
+        refuse_existing(bag)
     attempts = Attempts(bag, retries, tell)
     while True:
         record = attempt()
@@ -65,13 +68,15 @@ class Attempts:
         if detail is None or stopped:
             return False
         reason = record.result["invalid_reason"]
-        self.spoilt.append({"reason": reason, "detail": detail})
+        seen = {key: record.result[key] for key in ("flight_time_s", "collisions")}
+        self.spoilt.append({"reason": reason, "detail": detail, **seen})
         if len(self.spoilt) > self._retries:
             return False
         if self._tell is not None:
             self._tell(f"attempt {len(self.spoilt)} was spoilt ({reason}: {detail}); it is flown again")
         if self._bag is not None:
-            shutil.rmtree(self._bag, ignore_errors=True)
+            for left in (self._bag, partial_of(self._bag)):
+                shutil.rmtree(left, ignore_errors=True)
         return True
 
     def tell_of(self, record: Record) -> Record:

@@ -163,3 +163,6 @@ class Logbook:
 
     def abandon(self) -> None:
         self._writer.abandon()
+
+    def discard(self) -> None:
+        self._writer.discard()

@@ -209,17 +209,27 @@ class BagWriter:
         return channel, sequence
 
 
+def refuse_existing(directory: Path) -> None:
+    """A bag, or the beginning of one, is never overwritten."""
+    for path in (directory, partial_of(directory)):
+        if os.path.lexists(path):
+            raise InputError(f"{path}: exists already and bags are never overwritten; choose another name")
+
+
+def partial_of(directory: Path) -> Path:
+    """Where a bag is written until it is whole."""
+    return directory.with_name(directory.name + PARTIAL)
+
+
 class BagFolder:
     """A rosbag2 folder from its partial beginning to its final name. Every failure of the disk becomes a RunError."""
 
     def __init__(self, directory: Path) -> None:
         self.target = directory
-        self.partial = directory.with_name(directory.name + PARTIAL)
+        self.partial = partial_of(directory)
         self.file = self.partial / f"{directory.name}_0.mcap"
         self._intact = True
-        for path in (self.target, self.partial):
-            if os.path.lexists(path):
-                raise InputError(f"{path}: exists already and bags are never overwritten; choose another name")
+        refuse_existing(directory)
         with self.writing():
             self.partial.mkdir(parents=True)
             self._stream = open(self.file, "xb", buffering=0)  # noqa: SIM115

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import tempfile
+import time
 import traceback
 import uuid
 from collections import deque
@@ -20,15 +21,19 @@ from pathlib import Path
 
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval.bagstore import is_url, send_bag
+from sar_eval.console import Stopper
 from sar_eval.episode import Record
 from sar_eval.flying import fly
 from sar_eval.plan import Task
+from sar_eval.recorder import partial_of
 
 RETRIES = 1
 """How often a mission is flown again after the simulator raised."""
 LOSSES = 3
 """How often a mission is flown again after its worker died."""
 POLL_S = 0.5
+LEAVE_S = 10.0
+"""Wall time a worker has to end its flight: real autopilots are ended with it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ def fly_job(job: Job, stop: Callable[[], str | None] | None = None) -> Outcome:
             if attempt == RETRIES:
                 return Outcome(job, bag=_left(bag), reason="simulator_error", message=traceback.format_exc())
     run = {**record.run, "bag": None, "worker": os.getpid()}
-    return Outcome(job, Record(record.result, run), None if bag is None else str(bag))
+    return Outcome(job, Record(record.result, run), None if record.run["bag"] is None else str(bag))
 
 
 def _fly_and_send(job: Job, stop: Callable[[], str | None] | None) -> Outcome:
@@ -93,24 +98,31 @@ def _left(bag: Path | None) -> str | None:
     """What a failed recording left behind."""
     if bag is None:
         return None
-    partial = bag.with_name(f"{bag.name}.partial")
+    partial = partial_of(bag)
     return str(partial) if partial.exists() else None
 
 
 def _serve(pipe: Connection) -> None:
-    """A worker's life: jobs in, outcomes out, until the pipe closes or the parent is gone."""
+    """A worker's life: jobs in, outcomes out, until the pipe closes or the parent is gone.
+
+    SIGTERM ends what it flies, and autopilots with it; what came of it is not told.
+    """
+    told_to_stop = Stopper()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, told_to_stop.hear)
     parent = os.getppid()
 
-    def orphaned() -> str | None:
+    def stop() -> str | None:
         if os.getppid() != parent:
             os._exit(1)
-        return None
+        return told_to_stop()
 
-    while True:
+    while told_to_stop() is None:
         try:
             job = pipe.recv()
-            pipe.send(fly_job(job, orphaned))
+            outcome = fly_job(job, stop)
+            if told_to_stop() is None:
+                pipe.send(outcome)
         except (EOFError, OSError):
             return
 
@@ -135,8 +147,12 @@ class Crew:
         self._workers: list[_Worker] = []
 
     @property
+    def processes(self) -> list[BaseProcess]:
+        return [worker.process for worker in self._workers]
+
+    @property
     def pids(self) -> list[int]:
-        return [worker.process.pid or 0 for worker in self._workers]
+        return [process.pid or 0 for process in self.processes]
 
     def _hire(self) -> _Worker:
         ours, theirs = self._context.Pipe()
@@ -211,12 +227,15 @@ class Crew:
         return outcome
 
     def close(self) -> None:
-        """End all workers now; what they were flying is lost and will be flown again."""
+        """End all workers soon; what they were flying is lost and will be flown again."""
         for worker in self._workers:
-            worker.process.kill()
-        for worker in self._workers:
-            worker.process.join()
+            worker.process.terminate()
             worker.pipe.close()
+        give_up = time.monotonic() + LEAVE_S
+        for worker in self._workers:
+            worker.process.join(max(give_up - time.monotonic(), 0.0))
+            worker.process.kill()
+            worker.process.join()
         self._workers.clear()
 
 

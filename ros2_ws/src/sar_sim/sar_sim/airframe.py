@@ -128,7 +128,10 @@ def load_vehicle(vehicle_path: Path, params_path: Path) -> Vehicle:
     """
     raw, text = _read(vehicle_path)
     if isinstance(raw, dict) and "like" in raw:
-        base, base_text = _read(vehicle_path.with_name(f"{raw.pop('like')}.yaml"))
+        base_path = vehicle_path.with_name(f"{raw.pop('like')}.yaml")
+        base, base_text = _read(base_path)
+        if not isinstance(base, dict) or "like" in base:
+            raise InputError(f"{base_path}: {vehicle_path.stem} is like it, so it must say everything itself")
         raw, text = {**base, **raw}, base_text + text
     try:
         file = VehicleFile.model_validate(raw)

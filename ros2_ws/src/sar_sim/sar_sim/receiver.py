@@ -256,6 +256,9 @@ def finish(
 class Receiver:
     """The radios of all drones. Ticks are asked for in ascending order."""
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def __init__(
         self,
         config: RadioConfig,
