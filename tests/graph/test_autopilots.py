@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from pathlib import Path
+
 import pytest
 
 from sar_eval.bagcheck import check_bag
-from sar_eval.config import Scenario, prepare
+from sar_eval.config import Episode, Scenario, prepare
 from sar_eval.graph import fly_graph
 from sar_eval.kernels import compile_kernels
+from sar_eval.nodetable import PATIENCE
 
 REFUSAL = "PX4_PARAM_SAR_REFUSE_ARM"
 
 
-def test_a_spoilt_graph_is_told_of_and_flown_again(monkeypatch: pytest.MonkeyPatch, tmp_path):
+@pytest.fixture
+def episode() -> Episode:
+    made = prepare(Scenario(world="open_field", drones=2, duration_s=4.0, altitude_m=10.0, radio=None), 0, 0, "sitl")
+    compile_kernels(made)
+    return made
+
+
+def test_a_bridge_that_cannot_start_is_not_waited_for(episode: Episode, tmp_path: Path) -> None:
+    begun_s = time.monotonic()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 14540))
+        record = fly_graph(episode, tmp_path / "bag")
+    assert (record.result["invalid_reason"], record.run["silent"]) == ("not_ready", ["sim"])
+    assert time.monotonic() - begun_s < PATIENCE["ready_timeout_s"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_spoilt_graph_is_told_of_and_flown_again(
+    episode: Episode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The vehicles refuse to arm until an attempt was given up for it. A busy machine may spoil others besides."""
-    scenario = Scenario(world="open_field", drones=2, duration_s=4.0, altitude_m=10.0, radio=None)
-    episode = prepare(scenario, 0, 0, "sitl")
-    compile_kernels(episode)
     monkeypatch.setenv(REFUSAL, "1")
     told: list[str] = []
     searched: list[float] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sar_eval.bagcheck import check_bag
-from sar_eval.graph import Graph, domain_memory, memory_in_use
+from sar_eval.graph import Graph, domain_memory, fly_graph, memory_in_use
 from sar_eval.nodetable import NODES
 from tests.graph.conftest import PATIENT
 
@@ -106,6 +106,16 @@ def test_nodes_that_miss_a_partner_do_not_start(plan, tmp_path):
         record = graph.wait()
     assert record.result["invalid_reason"] == "not_ready"
     assert "swarm" in record.run["silent"]
+
+
+@pytest.mark.parametrize("composed", [False, True])
+def test_stopped_while_it_starts_it_says_so_and_leaves_nothing(composed, plan, tmp_path):
+    before = children()
+    record = fly_graph(plan(seed=1, drones=2), tmp_path / "bag", composed, stop=lambda: "interrupted", **PATIENT)
+    assert (record.result["valid"], record.result["invalid_reason"]) == (False, "interrupted")
+    assert record.run["bag"] is None
+    assert list(tmp_path.iterdir()) == []
+    assert children() == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -12,6 +12,7 @@ import random
 import signal
 import time
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from sar_eval.px4.health import Limits
 from sar_eval.px4.launcher import Processes
 from sar_eval.px4.wire import Wire
 from sar_eval.px4.world import Px4World
+from sar_eval.simulator import SpoiltError
 
 SPEED = 3.0
 PATIENT = Limits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)
@@ -142,6 +144,19 @@ def test_a_vehicle_that_does_not_arm_is_named(episode: Episode) -> None:
         record = fly_episode(episode, None, world=world)
         after_s = time.monotonic() - world.vehicles[0].wanted_since_s
     check_spoilt(record, "arm_refused", after_s)
+
+
+def test_our_own_vehicle_is_not_flown_as_px4(episode: Episode) -> None:
+    world = Px4World(replace(episode, tier="sih"), Processes(None), SPEED, limits=PATIENT)
+    with pytest.raises(SpoiltError, match="wrong_autopilot: "):
+        world.open()
+
+
+def test_a_host_that_stands_still_is_late(episode: Episode) -> None:
+    with vehicles(episode) as (world, _):
+        world.limits = replace(PATIENT, late_s=Limits().late_s)
+        record, after_s = flown(episode, world, lambda: time.sleep(1.0), at_s=2.0)
+    check_spoilt(record, "late", after_s)
 
 
 def set_parameter(world: Px4World, index: int, name: str, value: float) -> None:

@@ -35,6 +35,12 @@ def tier_of(backend: str) -> str:
     tier, why = choose_tier(backend)
     if why:
         note(why)
+    require(tier)
+    return tier
+
+
+def require(tier: str) -> None:
+    """Refuse a tier for which something is missing on this machine, and name it."""
     if tier in AUTOPILOTS:
         dialect()
     if tier == "gazebo":
@@ -43,7 +49,6 @@ def tier_of(backend: str) -> str:
         find_parts()
     elif tier in AUTOPILOTS:
         _launcher(tier)
-    return tier
 
 
 def receiver_of(episode: Episode) -> Receiving | None:

@@ -19,7 +19,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from sar_eval.episode import Record
 from sar_eval.flying import RETRIES, repeat
 from sar_eval.invalid import invalid_record
 from sar_eval.nodetable import NODES, STARTED, Settings, node_table, settings_of
+from sar_eval.recorder import refuse_existing
 from sar_eval.scribe import load_codecs
 from sar_eval.simulator import Stop
 from sar_eval.tiers import AUTOPILOTS
@@ -40,8 +41,12 @@ FIRST_PORT, PORTS_PER_DOMAIN, UNICAST_OFFSET = 7400, 250, 10
 """DDS numbers its UDP ports by domain (OMG DDSI-RTPS 2.2, section 9.6.1.1)."""
 MEMORY = Path("/dev/shm")
 LEAVE_S = 5.0
+END_S = 4.0
+"""Wall time a process has to go by itself, and then on order: autopilots are ended with it."""
 POLL_S = 0.01
 WATCH_S = 0.25
+ASK_AGAIN_S = 0.5
+"""A node that is still starting does not hear the first time."""
 COMPOSED = "composed"
 
 
@@ -72,6 +77,9 @@ def fly_graph(
     ``watch`` hears how long has been searched. What host or autopilots spoil is flown again in a graph of its own, as
     :func:`sar_eval.flying.fly` does. ``others`` are further fields of :class:`sar_eval.nodetable.Settings`.
     """
+
+    if bag is not None:
+        refuse_existing(bag)
 
     def attempt() -> Record:
         with Graph(episode, bag, composed, csi, **others) as graph:
@@ -139,9 +147,18 @@ class Graph:
     @property
     def ended(self) -> bool:
         """Whether the outcome is there: the record; or, where nobody is left to write one, the bag that says so."""
+        if self.file.exists() or not self.alive:
+            return True
+        if not math.isfinite(self._ready_s):
+            return bool(self.fallen)
         manager = self.processes.get("manager")
         orphaned = manager is not None and not manager.is_alive()
-        return self.file.exists() or not self.alive or (orphaned and self.bag is not None and self.bag.is_dir())
+        return orphaned and self.bag is not None and self.bag.is_dir()
+
+    @property
+    def fallen(self) -> list[str]:
+        """Processes that have failed."""
+        return [name for name, process in self.processes.items() if process.exitcode]
 
     @property
     def search_time_s(self) -> float:
@@ -158,18 +175,23 @@ class Graph:
 
     def wait(self, stop: Stop | None = None, watch: Callable[[float], None] | None = None) -> Record:
         """The record, once the manager has written it, or is gone and the others have done their part."""
-        asked = False
-        watched_s = -math.inf
+        reason = None
+        asked_s = watched_s = -math.inf
         while self._flying():
-            if stop is not None and not asked and stop() is not None:
-                asked = True
+            reason = stop() if stop is not None else None
+            if reason is not None and time.monotonic() - asked_s > ASK_AGAIN_S:
+                asked_s = time.monotonic()
                 self.interrupt()
             if watch is not None and time.monotonic() - watched_s > WATCH_S:
                 watched_s = time.monotonic()
                 watch(self.search_time_s)
             time.sleep(POLL_S)
-        codes = leave(self.processes)
-        record = read_record(self.file, self.episode, self.bag)
+        fallen = [] if math.isfinite(self._ready_s) or self.file.exists() else self.fallen
+        codes = leave(self.processes, patience_s=0.0 if fallen else LEAVE_S)
+        if fallen:
+            record = missing_record(self.episode, self.bag, reason or "not_ready", fallen)
+        else:
+            record = read_record(self.file, self.episode, self.bag)
         record.run["graph"] = {
             "domain": self.domain,
             "composed": self.composed,
@@ -231,9 +253,15 @@ def fork_nodes(settings: Settings, composed: bool, environment: Mapping[str, str
 
 def _run(nodes: Sequence[str], parameters: Mapping[str, Mapping[str, Any]], environment: Mapping[str, str]) -> None:
     os.environ.update(environment)
-    from sar_eval.nodes.main import run_nodes
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        from sar_eval.nodes.main import run_nodes
 
-    sys.exit(run_nodes(nodes, parameters))
+        code = run_nodes(nodes, parameters)
+    except KeyboardInterrupt:
+        code = RunError.exit_code
+    sys.exit(code)
 
 
 def mapped_memory(pid: int | str | None) -> set[str]:
@@ -273,17 +301,21 @@ def memory_in_use() -> set[str]:
     return {_bare(name) for entry in Path("/proc").glob("[0-9]*") for name in mapped_memory(entry.name)}
 
 
-def leave(processes: Mapping[str, BaseProcess]) -> dict[str, int | None]:
+def leave(processes: Mapping[str, BaseProcess], patience_s: float = LEAVE_S) -> dict[str, int | None]:
     """Give everyone the time to go, then end who is still there; exit codes by process."""
-    give_up = time.monotonic() + LEAVE_S
-    for process in processes.values():
-        process.join(max(give_up - time.monotonic(), 0.0))
+    _join(processes.values(), patience_s)
     for end in (BaseProcess.terminate, BaseProcess.kill):
         for process in processes.values():
             if process.is_alive():
                 end(process)
-                process.join(1.0)
+        _join(processes.values(), END_S)
     return {name: process.exitcode for name, process in processes.items()}
+
+
+def _join(processes: Iterable[BaseProcess], patience_s: float) -> None:
+    give_up = time.monotonic() + patience_s
+    for process in processes:
+        process.join(max(give_up - time.monotonic(), 0.0))
 
 
 def read_record(file: Path, episode: Episode, bag: Path | None) -> Record:
@@ -291,7 +323,12 @@ def read_record(file: Path, episode: Episode, bag: Path | None) -> Record:
     if file.exists():
         plain = json.loads(file.read_text(encoding="utf-8"))
         return Record(plain["result"], plain["run"])
-    record = invalid_record(episode, "lockstep_timeout")
+    return missing_record(episode, bag, "lockstep_timeout", ["manager"])
+
+
+def missing_record(episode: Episode, bag: Path | None, reason: str, silent: Sequence[str]) -> Record:
+    """In place of the one that the manager did not write."""
+    record = invalid_record(episode, reason)
     whole = bag is not None and bag.is_dir()
-    record.run.update(bag=str(bag) if whole else None, silent=["manager"], diagnostics={})
+    record.run.update(bag=str(bag) if whole else None, silent=list(silent), diagnostics={})
     return record

@@ -30,7 +30,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from sar_core.errors import MissingDependencyError, RunError
-from sar_eval.backends import choose_tier
+from sar_eval.backends import choose_tier, require
 from sar_eval.episode import Record
 from sar_eval.flying import Attempts
 from sar_eval.folders import ready_folder
@@ -38,6 +38,7 @@ from sar_eval.graph import graph_environment, own_domain, read_record
 from sar_eval.kernels import compile_kernels
 from sar_eval.launchargs import Argument, Flight, flights, number, truth
 from sar_eval.nodetable import STARTED, NodeRow, node_table, settings_of
+from sar_eval.recorder import refuse_existing
 from sar_eval.resources import share_dir
 
 FINISH_S = "20"
@@ -57,6 +58,7 @@ def described(arguments: Iterable[Argument], ending: Ending) -> LaunchDescriptio
     def start(context: LaunchContext) -> list[Action]:
         values = {a.name: LaunchConfiguration(a.name).perform(context) for a in arguments}
         tier, why = choose_tier(values["backend"])
+        require(tier)
         tour = Tour(flights(values, tier), values, ending)
         return [*([LogInfo(msg=why)] if why else []), *tour.begin()]
 
@@ -91,6 +93,7 @@ class Tour:
     def begin(self) -> list[Action]:
         for flight in self.planned:
             ready_folder(flight.bag.parent)
+            refuse_existing(flight.bag)
             flight.record.unlink(missing_ok=True)
         for name in VIEWERS:
             if truth(self.values, name):

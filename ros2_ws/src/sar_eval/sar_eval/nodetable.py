@@ -34,6 +34,7 @@ PATIENCE = {"lockstep_timeout_s": 5.0, "ready_timeout_s": 120.0}
 """The least that real autopilots get: they boot in real time, and their health gate has the first word on silence."""
 GAZEBO_PATIENCE = {"lockstep_timeout_s": 10.0, "ready_timeout_s": 300.0}
 """Gazebo loads its world first and compiles the receivers at its first start; later a begin is agreed on."""
+LONGEST_S = 600.0
 INTEGER_LIMIT = (1 << 63) - 1
 
 
@@ -70,9 +71,9 @@ PARAMETERS = (
         "Wall time after which a silent node ends the episode.",
         ("sim", "manager"),
         0.1,
-        600.0,
+        LONGEST_S,
     ),
-    Parameter("ready_timeout_s", 30.0, "Wall time the nodes have to find each other.", ("manager",), 0.1, 600.0),
+    Parameter("ready_timeout_s", 30.0, "Wall time the nodes have to find each other.", ("manager",), 0.1, LONGEST_S),
     Parameter("sim_speed", 1.0, "Simulated over wall time of real autopilots (sih, gazebo, sitl).", ("sim",), 0.1, 8.0),
     Parameter("speed_factor", 0.0, "Simulated over wall time, at most; 0: as fast as it goes.", ("sim",), 0.0, 1000.0),
 )
@@ -121,8 +122,9 @@ def settings_of(episode: Episode, **others: Any) -> Settings:
     """Settings that fly a prepared episode."""
     if episode.tier in AUTOPILOTS:
         patience = GAZEBO_PATIENCE if episode.tier == "gazebo" else PATIENCE
-        slowness = 1.0 / min(max(others.get("sim_speed") or 1.0, 0.5), 1.0)
-        others |= {name: max(least_s * slowness, others.get(name) or 0.0) for name, least_s in patience.items()}
+        slowness = 1.0 / min(others.get("sim_speed") or 1.0, 1.0)
+        least = {name: min(least_s * slowness, LONGEST_S) for name, least_s in patience.items()}
+        others |= {name: max(least_s, others.get(name) or 0.0) for name, least_s in least.items()}
     return Settings(
         scenario=episode.plain_scenario(), seed=episode.seed, episode=episode.index, tier=episode.tier, **others
     )

@@ -77,6 +77,7 @@ class Receiving(Protocol):
     """Radios that are asked tick by tick, in ascending order; may raise SpoiltError."""
 
     def listen(self, stamp_ns: int, tick: int, position: Floats, attitude: Floats) -> list[Frames]: ...
+    def close(self) -> None: ...
 
 
 def make_receiver(episode: Episode) -> Receiver:

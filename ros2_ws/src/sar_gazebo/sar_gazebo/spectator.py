@@ -74,6 +74,8 @@ class Spectator:
             take, message = self._inbox.popleft()
             try:
                 take(message)
+            except SpoiltError:
+                raise
             except (ArithmeticError, LookupError, ValueError, RunError) as error:
                 raise SpoiltError("sensor_gap", f"a message of Gazebo cannot be read: {error}") from error
 

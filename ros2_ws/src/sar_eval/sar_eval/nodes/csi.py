@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from sar_msgs.msg import EpisodeResult, SimTruth
+from sar_msgs.msg import SimTruth
 
 from sar_eval.backends import receiver_of
 from sar_eval.lockstep import Gathering
@@ -33,6 +32,11 @@ class CsiNode(Shell):
             self.gathering.take()
             self.step(message)
 
+    def destroy(self) -> None:
+        if self.receiver is not None:
+            self.receiver.close()
+        super().destroy()
+
     def step(self, message: SimTruth) -> None:
         tick, stamp = message.tick, stamp_ns(message.tick)
         frames: list[Frames] = []
@@ -43,8 +47,7 @@ class CsiNode(Shell):
                 frames = self.receiver.listen(stamp, tick, state.position, state.attitude)
             except SpoiltError as error:
                 self.complain(error.reason, error.detail)
-                told = json.dumps({"invalid_detail": error.detail})
-                self.send("/episode/result", EpisodeResult(run=self.run, node=self.name, json=told))
+                self.tell({"invalid_detail": error.detail})
                 frames, verdict = [silence(stamp)] * self.episode.scenario.drones, error.reason
         self.send("/csi/frames", frames_message(self.run, tick, frames))
         if self.receiver is not None and tick % REPORT_TICKS == 0:

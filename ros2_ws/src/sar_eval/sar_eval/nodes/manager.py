@@ -147,7 +147,7 @@ class ManagerNode(Shell):
             self.conclude_when_told()
         elif self.started_s is None:
             self.wait_for_partners(now)
-        elif now - self.progress_s > self.values["lockstep_timeout_s"] + LATER_S:
+        elif now - self.progress_s > self.patience_s:
             self.complain("silent node", f"sim has not begun tick {self.gathering.tick}")
             self.declare_end("lockstep_timeout", ["sim"])
         else:
@@ -155,6 +155,13 @@ class ManagerNode(Shell):
                 self.tell_progress(now)
             for _ in range(AUDITED_AT_ONCE):
                 self.audit(next(self.to_audit))
+
+    @property
+    def patience_s(self) -> float:
+        """Wall time for which the simulator may be silent; autopilots take their time before the first tick."""
+        if self.gathering.tick == 0:
+            return float(self.values["ready_timeout_s"])
+        return float(self.values["lockstep_timeout_s"]) + LATER_S
 
     def wait_for_partners(self, now: float) -> None:
         if self.stop_asked_s is not None:
@@ -191,6 +198,8 @@ class ManagerNode(Shell):
         told = {"referee", "recorder", *(["sim"] if self.episode.tier in AUTOPILOTS else [])}
         waiting = told - self.results.keys() - set(self.ended.silent)
         patience_s = COLLECT_SPOILT_S if self.ended.silent else COLLECT_S
+        if self.started_s is None:
+            patience_s = 0.0
         if waiting and time.monotonic() - self.ended_s < patience_s:
             return
         self.record = self.make_record(self.ended)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sar_msgs.msg import EpisodeEnd, EpisodeResult, Tick
+from sar_msgs.msg import EpisodeEnd, Tick
 
 from sar_core.errors import SarError
 from sar_eval.lockstep import Gathering, TickBook
@@ -33,6 +32,7 @@ class RecorderNode(Shell):
         self.gathering = Gathering(["tick"])
         self.scribe = Scribe(self.episode)
         self.closing = 0
+        self.wrote = False
         self.last_status: bytes | None = None
         self.ended: EpisodeEnd | None = None
         self.give_up_s = 0.0
@@ -64,6 +64,7 @@ class RecorderNode(Shell):
                     self.writer.flush()
                 for topic, payload in messages:
                     self.writer.write(topic, stamp, payload)
+                    self.wrote = True
                     if topic == STATUS_TOPIC:
                         self.last_status = payload
             self.answer(self.closing)
@@ -101,7 +102,7 @@ class RecorderNode(Shell):
 
     def spoil(self, reason: str) -> None:
         """Say in the bag itself that its episode is INVALID; the tick written last is not on the disk yet."""
-        if self.writer is not None and self.closing > 0:
+        if self.writer is not None and self.wrote:
             stamp = stamp_ns(self.closing - 1)
             topic, payload = self.scribe.last_status(stamp, self.last_status, reason)
             self.writer.write(topic, stamp, payload)
@@ -112,7 +113,7 @@ class RecorderNode(Shell):
             return
         outcome: dict[str, Any] = {"bag": None, "bag_bytes": None, "bag_messages": None}
         writer, self.writer = self.writer, None
-        if writer is not None and self.closing == 0:
+        if writer is not None and not self.wrote:
             writer.discard()
         elif writer is not None:
             try:
@@ -120,7 +121,7 @@ class RecorderNode(Shell):
                 outcome = {"bag": str(done.path), "bag_bytes": done.size_bytes, "bag_messages": done.messages}
             except SarError as error:
                 outcome["bag_error"] = str(error)
-        self.send("/episode/result", EpisodeResult(run=self.run, node=self.name, json=json.dumps(outcome)))
+        self.tell(outcome)
         super().finish()
 
     def finish(self) -> None:

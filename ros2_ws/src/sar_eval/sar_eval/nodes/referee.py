@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from sar_msgs.msg import EpisodeEnd, EpisodeResult, Orders, SimTruth, SwarmTick
+from sar_msgs.msg import EpisodeEnd, Orders, SimTruth, SwarmTick
 
+from sar_eval.invalid import invalid_record
 from sar_eval.lockstep import Gathering
 from sar_eval.nodes.codec import read_orders, read_reports, read_standing, read_tally, read_truth
 from sar_eval.nodes.markers import markers_of
@@ -90,14 +90,15 @@ class RefereeNode(Shell):
         for event in score.referee.finish(score.time_s):
             self.keep(*self.scribe.event(stamp_ns(score.tick), event))
         self.report(score, STATUS_DONE)
-        outcome = json.dumps(result_of(score, self.tally))
-        self.send("/episode/result", EpisodeResult(run=self.run, node=self.name, json=outcome))
+        self.tell(result_of(score, self.tally))
 
     def on_end(self, message: EpisodeEnd) -> None:
         """An end that the referee did not call spoils the episode; what it has seen until then is the result."""
         if not self.ours("/episode/end", message):
             return
-        if not self.told and self.score is not None:
+        if self.score is None:
+            self.tell(invalid_record(self.episode, message.reason).result)
+        elif not self.told:
             self.score.spoil(message.reason)
             self.conclude(self.score)
         self.finish()

@@ -15,7 +15,7 @@ from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from sar_msgs.msg import EpisodeEnd, Ready, TickDone
+from sar_msgs.msg import EpisodeEnd, EpisodeResult, Ready, TickDone
 
 from sar_eval.config import Episode, prepare, scenario_from
 from sar_eval.lockstep import Gathering, UnwelcomeError, digest, padded
@@ -95,6 +95,10 @@ class Shell:
         self.activate()
         done = TickDone(run=self.run, tick=tick, node=self.name, verdict=verdict, digests=counts(self.take_digests()))
         self.send("/episode/tick_done", done)
+
+    def tell(self, outcome: Mapping[str, Any]) -> None:
+        """Something for the record."""
+        self.send("/episode/result", EpisodeResult(run=self.run, node=self.name, json=json.dumps(outcome)))
 
     def ours(self, topic: str, message: Any) -> bool:
         """Whether a message belongs to this run; one that does not is named and left aside."""

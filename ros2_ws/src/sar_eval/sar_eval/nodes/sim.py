@@ -5,14 +5,13 @@ What it moves is the embedded simulator, or real autopilots behind MAVLink; then
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from sar_msgs.msg import EpisodeEnd, EpisodeResult, Orders, Ready, SwarmTick, Tick, TickDone
+from sar_msgs.msg import EpisodeEnd, Orders, Ready, SwarmTick, Tick, TickDone
 
 from sar_eval.backends import world_of
 from sar_eval.lockstep import Gathering
@@ -80,6 +79,7 @@ class SimNode(Shell):
                     self.publish(self.simulator.first())
                 except SpoiltError as error:
                     self.spoilt = error
+                self.progress_s = time.monotonic()
             self.end_if_spoilt()
 
     def end_if_spoilt(self) -> None:
@@ -173,7 +173,7 @@ class SimNode(Shell):
         if self.spoilt is not None:
             facts["invalid_detail"] = self.spoilt.detail
         if facts:
-            self.send("/episode/result", EpisodeResult(run=self.run, node=self.name, json=json.dumps(facts)))
+            self.tell(facts)
         end = EpisodeEnd(run=self.run, tick=self.shown, reason=reason, silent=silent)
         end.digests = counts(self.digests)
         self.send("/episode/end", end)

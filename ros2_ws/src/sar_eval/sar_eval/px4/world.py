@@ -35,7 +35,6 @@ READY_S = 60.0
 """Wall time the vehicles have to boot and to find where they are, at real time or faster."""
 STREAM_FIRST_S = 1.5
 """Vehicle time for which setpoints are streamed before OFFBOARD is asked for."""
-FRAME_SETTLES_S = 3.0
 FRAME_WITHIN_M = 3.0
 """A vehicle whose estimate is nearer to its truth than this has taken the common frame."""
 POLL_S = 0.004
@@ -68,7 +67,6 @@ class Px4World:
         self.limits = limits or Limits()
         self._ready_s = READY_S / min(speed, 1.0)
         self._zero_s = 0.0
-        self._began_s = self._ended_s = math.nan
         self._last_track = np.zeros((s.drones, 3))
         self._checked_s = self._asked_frame_s = self._stood_s = -math.inf
         self.late_s = 0.0
@@ -200,7 +198,6 @@ class Px4World:
         """The world before anything moves; from here the episode's clock runs."""
         self._take_control()
         self._zero_s = self._begin()
-        self._began_s = time.monotonic()
         self.gate.flying = True
         self._await(0.0, self._stand)
         state = self._state(0.0)
