@@ -11,7 +11,7 @@ campaign=$runs/$tier/campaign-$world
 
 [ -z "$over" ] || rm -f "$over"
 flying=
-# However it ends, vehicles in the hangar are told; a signal goes on to what flies, so that bags are finished.
+# However it ends, vehicles in the hangar are told; a signal goes on to what flies, so that it ends properly.
 trap '[ -z "$over" ] || touch "$over"' EXIT
 trap '[ -z "$flying" ] || kill -TERM "$flying" 2>/dev/null' TERM INT
 
