@@ -22,7 +22,7 @@ from sar_eval.evalcli import evaluate
 from sar_eval.filecli import bag_app, world_app
 from sar_eval.graphcli import graph
 from sar_eval.msgscli import msgs_app
-from sar_eval.recordtable import print_record
+from sar_eval.recordtable import conclude
 from sar_eval.referencecli import reference
 from sar_eval.sitlcli import sitl
 from sar_eval.stage1cli import fit_observations, median_seeds, stage1
@@ -139,14 +139,7 @@ def run(
         bag_dir = out_dir / plan.episode_id if bag else None
         record = fly_mission(plan, bag_dir, watch, stop, record_ == "csi", speed, tell=note)
     record.run["compile_s"] = round(compile_s, 3)
-    if as_json:
-        print(json.dumps(record.as_dict()), flush=True)
-    else:
-        print_record(record)
-    if not record.result["valid"]:
-        kept = "; its bag is whole up to that moment" if record.run["bag"] else ""
-        note(f"the episode is INVALID ({record.result['invalid_reason']}){kept}")
-        raise typer.Exit(RunError.exit_code)
+    conclude(record, as_json)
 
 
 @app.command()

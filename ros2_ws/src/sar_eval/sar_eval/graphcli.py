@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sar_core.errors import InputError, RunError
+from sar_core.errors import InputError
 from sar_eval.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, err, note, stop
 from sar_eval.console import bar as bar_of
 
@@ -45,7 +44,7 @@ def graph(
     from sar_eval.folders import ready_folder
     from sar_eval.graph import fly_graph, require_ros
     from sar_eval.kernels import compile_kernels
-    from sar_eval.recordtable import print_record
+    from sar_eval.recordtable import conclude
 
     require_ros()
     if record_ not in (None, "csi"):
@@ -85,10 +84,4 @@ def graph(
             lockstep_timeout_s=lockstep_timeout_s,
         )
     record.run["compile_s"] = round(compile_s, 3)
-    if as_json:
-        print(json.dumps(record.as_dict()), flush=True)
-    else:
-        print_record(record)
-    if not record.result["valid"]:
-        note(f"the episode is INVALID ({record.result['invalid_reason']})")
-        raise typer.Exit(RunError.exit_code)
+    conclude(record, as_json)

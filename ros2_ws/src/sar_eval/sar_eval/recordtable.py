@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import typer
 from rich.table import Table
 
-from sar_eval.console import out, say
+from sar_core.errors import RunError
+from sar_eval.console import note, out, say
+
+PACE_KEPT = 0.9
+"""Share of the asked pace below which drones in Gazebo were seen to estimate their height worse (docs/gazebo.md)."""
+
+
+def conclude(record: Any, as_json: bool) -> None:
+    """Print the record of one episode, say what must be said of it, and leave with its exit code."""
+    if as_json:
+        print(json.dumps(record.as_dict()), flush=True)
+    else:
+        print_record(record)
+    kept = record.run.get("autopilot", {}).get("slowest_rtf_share")
+    if record.result["tier"] == "gazebo" and kept is not None and kept < PACE_KEPT:
+        note(
+            f"this host kept {kept:.0%} of the asked pace at its slowest: Gazebo does not wait, and PX4 estimates "
+            "worse for it; fly at a lower --sim-speed"
+        )
+    if not record.result["valid"]:
+        whole = "; its bag is whole up to that moment" if record.run["bag"] else ""
+        note(f"the episode is INVALID ({record.result['invalid_reason']}){whole}")
+        raise typer.Exit(RunError.exit_code)
 
 
 def print_record(record: Any) -> None:
@@ -29,12 +53,17 @@ def print_record(record: Any) -> None:
         ("least separation", "n/a" if r["min_separation_m"] is None else f"{r['min_separation_m']:.2f} m"),
         *_sensing_rows(r),
         ("landed", f"{r['landed']} of {r['num_drones']}"),
-        ("real-time factor", f"{host['rtf']:.0f} x (compilation {host['compile_s']:.1f} s apart)"),
+        ("real-time factor", _pace(host)),
     ]
     for name, value in rows:
         table.add_row(name, value)
     out.print(table)
     say(f"bag: {host['bag'] or 'not recorded'}")
+
+
+def _pace(host: dict[str, Any]) -> str:
+    pace = "n/a" if host["rtf"] is None else f"{host['rtf']:.3g} x"
+    return f"{pace} (compilation {host['compile_s']:.1f} s apart)"
 
 
 def _sensing_rows(r: dict[str, Any]) -> list[tuple[str, str]]:
