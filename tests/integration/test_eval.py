@@ -55,15 +55,22 @@ def test_it_flies_the_median_seeds_of_its_own_stage_1_and_ends_in_rates(evaluate
     assert len(bags) == 1 and check_bag(bags[0]).ok
 
 
-def test_given_again_it_flies_nothing_and_something_else_gets_a_folder_of_its_own(evaluated, sar_eval):
+def test_given_again_it_flies_nothing_and_something_else_gets_a_folder_of_its_own(
+    evaluated, sar_eval, launch, wait_for
+):
     folder, done = evaluated
     before = (folder / "campaign" / "episodes.jsonl").read_bytes()
     again = sar_eval(*SMALL, "--out", folder)
     assert json.loads(again.stdout) == json.loads(done.stdout)
     assert f"{MISSIONS} of {MISSIONS} missions are flown, 0 to fly" in again.stderr
     assert (folder / "campaign" / "episodes.jsonl").read_bytes() == before
-    other = sar_eval(*SMALL, "--pattern", "boustrophedon", "--episodes", "4", "--out", folder)
-    assert json.loads(other.stdout)["folder"] == f"{folder}-2"
+    other = launch(*SMALL, "--episodes", "4", "--out", folder)
+    ledger = Path(f"{folder}-2", "campaign", "episodes.jsonl")
+    wait_for(ledger.exists, other, "the first mission ended")
+    other.send_signal(signal.SIGTERM)
+    other.communicate(timeout=60)
+    assert other.returncode == 3
+    assert {record.result["episode"] for record in read_ledger(ledger).values()} == {4}
 
 
 def test_stopped_it_says_how_to_go_on_and_does(warm, launch, wait_for, sar_eval, evaluated, tmp_path):
