@@ -14,6 +14,7 @@ import math
 import multiprocessing
 import os
 import secrets
+import shutil
 import signal
 import socket
 import sys
@@ -30,7 +31,7 @@ from sar_eval.episode import Record
 from sar_eval.flying import RETRIES, repeat
 from sar_eval.invalid import invalid_record
 from sar_eval.nodetable import NODES, STARTED, Settings, node_table, settings_of
-from sar_eval.recorder import refuse_existing
+from sar_eval.recorder import partial_of, refuse_existing
 from sar_eval.scribe import load_codecs
 from sar_eval.simulator import Stop
 from sar_eval.tiers import AUTOPILOTS
@@ -188,6 +189,8 @@ class Graph:
             time.sleep(POLL_S)
         fallen = [] if math.isfinite(self._ready_s) or self.file.exists() else self.fallen
         codes = leave(self.processes, patience_s=0.0 if fallen else LEAVE_S)
+        if self.bag is not None and not self.file.with_suffix(STARTED).exists():
+            shutil.rmtree(partial_of(self.bag), ignore_errors=True)
         if fallen:
             record = missing_record(self.episode, self.bag, reason or "not_ready", fallen)
         else:

@@ -124,6 +124,12 @@ class RecorderNode(Shell):
         self.tell(outcome)
         super().finish()
 
+    def destroy(self) -> None:
+        """Stopped before it could listen, it has written nothing yet and leaves nothing."""
+        if self.writer is not None and not self.wrote:
+            self.writer.discard()
+        super().destroy()
+
     def finish(self) -> None:
         """Asked to stop without an end of the episode: what is written so far is kept, and says so."""
         if self.ended is None:
