@@ -9,7 +9,7 @@ import pytest
 
 from sar_eval.config import Scenario, prepare
 from sar_eval.mavlink import dialect
-from sar_eval.px4.parameters import ASK_AGAIN_S, AT_ONCE, Settling, as_text, parameters_of
+from sar_eval.px4.parameters import ASK_AGAIN_S, AT_ONCE, SILENT_AFTER, Settling, as_text, parameters_of
 
 INT32, REAL32 = 6, 9
 
@@ -59,10 +59,39 @@ def test_what_differs_is_set_and_what_does_not_is_left() -> None:
     }
 
 
-def test_a_vehicle_that_does_not_know_one_or_does_not_take_it_stays_unsettled() -> None:
-    settling = Settling({"KNOWN": 1.0, "UNKNOWN": 1.0, "STUBBORN": 3.0})
-    settle(Vehicle({"KNOWN": 1, "STUBBORN": 2}, stubborn="STUBBORN"), settling)
-    assert sorted(settling.open) == ["STUBBORN", "UNKNOWN"]
+def test_one_that_exists_and_is_not_taken_stays_unsettled() -> None:
+    settling = Settling({"KNOWN": 1.0, "STUBBORN": 3.0})
+    settle(Vehicle({"KNOWN": 1, "STUBBORN": 2}, stubborn="STUBBORN"), settling, rounds=3 * SILENT_AFTER)
+    assert list(settling.open) == ["STUBBORN"] and not settling.lacking
+
+
+def told_error(name: str, error: int) -> Any:
+    codec = dialect().MAVLink(None, srcSystem=1, srcComponent=1)
+    message = dialect().MAVLink_param_error_message(245, 191, name.encode(), -1, error)
+    return codec.decode(bytearray(message.pack(codec)))
+
+
+def test_one_that_the_autopilots_version_lacks_is_left_out_as_soon_as_it_says_so() -> None:
+    settling = Settling({"MPC_USE_HTE": 1.0, "SYS_AUTOSTART": 1.0})
+    settling.refuse(told_error("SYS_AUTOSTART", dialect().MAV_PARAM_ERROR_READ_ONLY))
+    settling.refuse(told_error("MPC_USE_HTE", dialect().MAV_PARAM_ERROR_DOES_NOT_EXIST))
+    settling.refuse(told_error("MPC_USE_HTE", dialect().MAV_PARAM_ERROR_DOES_NOT_EXIST))
+    assert (settling.lacking, list(settling.open)) == (["MPC_USE_HTE"], ["SYS_AUTOSTART"])
+
+
+def test_one_that_an_older_autopilot_never_answers_for_is_left_out_if_it_answers_others() -> None:
+    settling = Settling({"KNOWN": 1.0, "UNKNOWN": 1.0})
+    settle(Vehicle({"KNOWN": 1}), settling, rounds=SILENT_AFTER // 2)
+    assert list(settling.open) == ["UNKNOWN"], "a datagram may be lost, even several"
+    settling = Settling({"KNOWN": 1.0, "UNKNOWN": 1.0})
+    settle(Vehicle({"KNOWN": 1}), settling, rounds=2 * SILENT_AFTER)
+    assert (settling.lacking, settling.open) == (["UNKNOWN"], {})
+
+
+def test_a_vehicle_that_answers_nothing_at_all_lacks_nothing_yet() -> None:
+    settling = Settling({"KNOWN": 1.0})
+    settle(Vehicle({}), settling, rounds=3 * SILENT_AFTER)
+    assert list(settling.open) == ["KNOWN"] and not settling.lacking
 
 
 def test_few_are_asked_for_at_a_time_and_not_too_often() -> None:

@@ -6,6 +6,7 @@ It keeps ``vehicle-I.flying`` meanwhile, and leaves ``vehicle-I.ended`` with the
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,8 @@ from sar_eval.px4.launcher import own_simulator, settings
 from sar_eval.simulator import SpoiltError
 
 LEAVE_S = 10.0
+TAKE_S = 15.0
+"""Wall time a vehicle's container has to take its order."""
 
 
 class Hangar:
@@ -25,6 +28,7 @@ class Hangar:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._count = 0
+        self._ordered_s = math.inf
 
     def start(self, homes: Sequence[Origin], parameters: Mapping[str, str], speed: float) -> None:
         if not self._folder.is_dir():
@@ -38,8 +42,17 @@ class Hangar:
             partial = order.with_suffix(".partial")
             partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
             partial.replace(order)
+        self._ordered_s = time.monotonic()
 
     def check(self) -> None:
+        if time.monotonic() - self._ordered_s > TAKE_S:
+            idle = [i + 1 for i in range(self._count) if not self._file(i, "flying").exists()]
+            self._ordered_s = math.inf
+            if idle:
+                named = ", ".join(map(str, idle))
+                raise SpoiltError(
+                    "not_ready", f"no container took the order of vehicle {named}: does it run?", final=True
+                )
         for instance in range(self._count):
             ended = self._file(instance, "ended")
             if ended.exists():
@@ -51,7 +64,7 @@ class Hangar:
     def stop(self) -> None:
         """Take the orders back and wait until all have landed; safe to call again."""
         self._clear()
-        self._count = 0
+        self._count, self._ordered_s = 0, math.inf
 
     def _clear(self) -> None:
         for instance in range(self._count):

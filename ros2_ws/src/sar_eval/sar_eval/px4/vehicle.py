@@ -40,7 +40,10 @@ UNUSED = (
     *("MANUAL_CONTROL", "NAV_CONTROLLER_OUTPUT", "PING", "LINK_NODE_STATUS", "CURRENT_MODE", "GPS2_RAW"),
 )
 """Streams switched off: what is sent for nothing costs both ends time."""
-ANSWERS = ("HEARTBEAT", "COMMAND_ACK", "STATUSTEXT", "AUTOPILOT_VERSION", "GPS_GLOBAL_ORIGIN", "PARAM_VALUE")
+ANSWERS = (
+    *("HEARTBEAT", "COMMAND_ACK", "STATUSTEXT", "AUTOPILOT_VERSION", "GPS_GLOBAL_ORIGIN"),
+    *("PARAM_VALUE", "PARAM_ERROR"),
+)
 ASK_AGAIN_S = 0.2
 """Wall time after which an unanswered request is made again: a missing answer is not a refusal."""
 ARM_APART_S = 0.25
@@ -114,6 +117,8 @@ class PilotedVehicle:
                 self._answered(message)
             elif message.get_type() == "PARAM_VALUE":
                 self._settle(message)
+            elif message.get_type() == "PARAM_ERROR":
+                self.settling.refuse(message)
 
     def _answered(self, ack: Any) -> None:
         accepted = ack.result == self._mavlink.MAV_RESULT_ACCEPTED

@@ -116,7 +116,7 @@ class Px4World:
             if embedded != (self.episode.tier == "sitl"):
                 found = "the embedded autopilot" if embedded else "another autopilot"
                 raise SpoiltError(
-                    "wrong_autopilot", f"{vehicle.name} is {found}; tier {self.episode.tier} was asked for"
+                    "wrong_autopilot", f"{vehicle.name} is {found}; tier {self.episode.tier} was asked for", final=True
                 )
 
     def _in_frame(self, vehicle: PilotedVehicle) -> bool:
@@ -143,6 +143,8 @@ class Px4World:
             now = self._stand()
             heed(self.stop)
             if now > deadline:
+                if not any(math.isfinite(v.told.heard_s) for v in self.vehicles):
+                    raise SpoiltError("not_ready", f"no vehicle said anything within {self._ready_s:g} s", final=True)
                 late = ", ".join(v.name for v in self.vehicles if not done(v))
                 unsettled = sorted({name for v in self.vehicles for name in v.settling.open})
                 which = f" ({', '.join(unsettled[:5])})" if unsettled else ""
@@ -290,6 +292,7 @@ class Px4World:
             "autopilot": {
                 "version": identity.version,
                 "git": identity.git,
+                "parameters_left_out": sorted({name for v in self.vehicles for name in v.settling.lacking}),
                 "speed_asked": self.speed,
                 "clock_drift_s": round(max(w.drift_s for w in worst), 4),
                 "skew_residual_s": round(max(w.residual_s for w in worst), 4),
