@@ -1,10 +1,9 @@
-"""One episode as a ROS 2 graph: ros2 launch sar_eval episode.launch.py world:=village seed:=3."""
+"""One episode as a ROS 2 graph, and its picture: ros2 launch sar_eval episode.launch.py world:=village seed:=3."""
 
 from launch import LaunchDescription
 
-from sar_eval.launchargs import EPISODE
-from sar_eval.launchgraph import described, refuse_invalid
+from sar_eval.launchgraph import described
 
 
 def generate_launch_description() -> LaunchDescription:
-    return described(EPISODE, ending=refuse_invalid)
+    return described("episode")

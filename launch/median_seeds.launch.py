@@ -1,13 +1,12 @@
-"""The median seeds of Stage-1 results, each on every episode, and the report of their bags.
+"""Stage 1, its median seeds in flight, and the report: ros2 launch sar_eval median_seeds.launch.py.
 
-ros2 launch sar_eval median_seeds.launch.py seeds_file:=stage1.jsonl bag_dir:=runs/median
+Given again it goes on; seeds_file:=stage1.jsonl takes Stage-1 results as they are.
 """
 
 from launch import LaunchDescription
 
-from sar_eval.launchargs import MEDIAN_SEEDS
-from sar_eval.launchgraph import described, report
+from sar_eval.launchgraph import described
 
 
 def generate_launch_description() -> LaunchDescription:
-    return described(MEDIAN_SEEDS, ending=report)
+    return described("median_seeds")

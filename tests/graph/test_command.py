@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -110,3 +113,33 @@ def test_a_node_shows_its_stage_and_lets_nobody_change_it(plan, tmp_path):
     assert seen.stdout.split() == ["False", "active"], seen.stderr
     assert record.result["invalid_reason"] == "interrupted"
     assert check_bag(tmp_path / "bag").ok
+
+
+@pytest.mark.parametrize("everyone", [True, False])
+def test_interrupted_while_its_nodes_start_it_says_so_and_leaves_nobody(everyone, tmp_path):
+    """As a terminal does, which tells every process, and as kill does, which tells one."""
+    command = [
+        sys.executable,
+        "-m",
+        "sar_eval",
+        "graph",
+        "--drones",
+        "2",
+        "--duration-s",
+        "600",
+        "--out",
+        str(tmp_path),
+    ]
+    before = ["env", "--default-signal=INT"]
+    process = subprocess.Popen([*before, *command], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    give_up = time.monotonic() + TIMEOUT_S
+    while len(nodes := children.read_text().split()) < len(NODES):
+        assert process.poll() is None and time.monotonic() < give_up
+        time.sleep(0.002)
+    (os.killpg if everyone else os.kill)(process.pid, signal.SIGINT)
+    told = process.communicate(timeout=60.0)[1]
+    assert process.returncode == 3
+    assert "INVALID (interrupted)" in told and "Traceback" not in told, told
+    assert not [pid for pid in nodes if Path(f"/proc/{pid}").exists()]
+    assert not list(tmp_path.glob("*.partial"))

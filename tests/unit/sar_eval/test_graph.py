@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import mmap
 import os
 import socket
@@ -12,7 +13,16 @@ import pytest
 from sar_core.errors import MissingDependencyError
 from sar_eval import graph
 from sar_eval.cli import main
-from sar_eval.graph import FIRST_PORT, PORTS_PER_DOMAIN, UNICAST_OFFSET, own_domain, require_ros, sweep_memory
+from sar_eval.config import Scenario, prepare
+from sar_eval.graph import (
+    FIRST_PORT,
+    PORTS_PER_DOMAIN,
+    UNICAST_OFFSET,
+    own_domain,
+    read_record,
+    require_ros,
+    sweep_memory,
+)
 
 
 @pytest.mark.parametrize("absent", ["rclpy", "sar_msgs"])
@@ -58,3 +68,13 @@ def test_only_own_and_unused_shared_memory_is_removed(monkeypatch, tmp_path):
     with (tmp_path / "fastrtps_cc").open("rb") as file, mmap.mmap(file.fileno(), 8, prot=mmap.PROT_READ):
         sweep_memory({"fastrtps_aa", "fastrtps_cc"}, 5)
     assert sorted(os.listdir(tmp_path)) == sorted(others)
+
+
+def test_a_bag_that_was_whole_after_the_record_stands_in_it(tmp_path):
+    """A manager that had waited long enough for the recorder writes that there is none."""
+    episode = prepare(Scenario(), 0, 0)
+    file, bag = tmp_path / "record.json", tmp_path / "bag"
+    file.write_text(json.dumps({"result": {}, "run": {"bag": None}}))
+    assert read_record(file, episode, bag).run["bag"] is None
+    bag.mkdir()
+    assert read_record(file, episode, bag).run["bag"] == str(bag)

@@ -34,6 +34,7 @@ from sar_eval.nodetable import NODES, STARTED, Settings, node_table, settings_of
 from sar_eval.recorder import partial_of, refuse_existing
 from sar_eval.scribe import load_codecs
 from sar_eval.simulator import Stop
+from sar_eval.start import hear, interrupt
 from sar_eval.tiers import AUTOPILOTS
 
 DOMAINS = range(1, 102)
@@ -187,6 +188,7 @@ class Graph:
                 watched_s = time.monotonic()
                 watch(self.search_time_s)
             time.sleep(POLL_S)
+        reason = stop() if stop is not None else None
         fallen = [] if math.isfinite(self._ready_s) or self.file.exists() else self.fallen
         codes = leave(self.processes, patience_s=0.0 if fallen else LEAVE_S)
         if self.bag is not None and not self.file.with_suffix(STARTED).exists():
@@ -256,11 +258,11 @@ def fork_nodes(settings: Settings, composed: bool, environment: Mapping[str, str
 
 def _run(nodes: Sequence[str], parameters: Mapping[str, Mapping[str, Any]], environment: Mapping[str, str]) -> None:
     os.environ.update(environment)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
-    try:
-        from sar_eval.nodes.main import run_nodes
+    hear(lambda *_: os._exit(RunError.exit_code))  # extension modules make other errors of an interrupted import
+    from sar_eval.nodes.main import run_nodes
 
+    hear(interrupt)
+    try:
         code = run_nodes(nodes, parameters)
     except KeyboardInterrupt:
         code = RunError.exit_code
@@ -325,7 +327,10 @@ def read_record(file: Path, episode: Episode, bag: Path | None) -> Record:
     """The manager's record, or an INVALID one where it left none."""
     if file.exists():
         plain = json.loads(file.read_text(encoding="utf-8"))
-        return Record(plain["result"], plain["run"])
+        run = plain["run"]
+        if run.get("bag") is None and bag is not None and bag.is_dir():
+            run["bag"] = str(bag)  # finished after the manager had waited long enough for word of it
+        return Record(plain["result"], run)
     return missing_record(episode, bag, "lockstep_timeout", ["manager"])
 
 

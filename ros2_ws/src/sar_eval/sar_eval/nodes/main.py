@@ -24,6 +24,7 @@ from sar_eval.nodes.spin import listen_to_signals, spin
 from sar_eval.nodes.swarm import SwarmNode
 from sar_eval.nodetable import NODES
 from sar_eval.scribe import load_codecs
+from sar_eval.start import interrupt
 
 COMPUTING = {"sim", "csi", "swarm", "referee"}
 """Nodes that need compiled kernels before their first tick."""
@@ -50,6 +51,8 @@ def run_nodes(
             compile_kernels(shells[0].episode)
         load_codecs()
         listen_to_signals(shells)
+        if interrupt.heard:  # somewhere that swallowed it
+            return RunError.exit_code
         gc.freeze()
         spin(shells)
         record = next((shell.record for shell in shells if isinstance(shell, ManagerNode)), None)
@@ -59,6 +62,10 @@ def run_nodes(
     except (SarError, ParameterException) as error:
         print(f"{', '.join(names)}: {error}", file=sys.stderr, flush=True)
         return error.exit_code if isinstance(error, SarError) else InputError.exit_code
+    except Exception:
+        if not interrupt.heard:  # of which rclpy makes other errors
+            raise
+        return RunError.exit_code
     finally:
         for shell in shells:
             with contextlib.suppress(Exception):

@@ -82,6 +82,7 @@ class ManagerNode(Shell):
         if self.ready and not waiting and self.started_s is None:
             self.started_s = self.progress_s = time.monotonic()
             self.tell_progress(self.started_s)
+            self.node.get_logger().info(f"{self.episode.episode_id}: all are ready, the first tick begins")
             self.send("/episode/ready", Ready(run=self.run, node=self.name))
 
     def tell_progress(self, now: float) -> None:
@@ -124,6 +125,7 @@ class ManagerNode(Shell):
     def on_end(self, message: EpisodeEnd) -> None:
         if self.ours("/episode/end", message) and self.ended is None:
             self.ended, self.ended_s = message, time.monotonic()
+            self.node.get_logger().info(f"over at tick {message.tick}: {message.reason or 'done'}")
             for wire in self.wires.values():
                 if wire.topic not in SHARED:
                     self.audit(wire)

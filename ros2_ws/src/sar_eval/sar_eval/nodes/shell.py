@@ -120,6 +120,7 @@ class Shell:
         """Something is wrong that must not reach the results: count it and tell it on /diagnostics."""
         self._problems[kind, what] += 1
         if self._problems[kind, what] == 1:
+            self.node.get_logger().warning(f"{kind}: {what}")
             self.diagnose()
 
     def problems(self) -> dict[str, int]:
@@ -170,6 +171,7 @@ class Shell:
         return missing
 
     def on_ready(self) -> None:
+        self.node.get_logger().info("all partners are seen")
         self.send("/episode/ready", Ready(run=self.run, node=self.name))
 
     def ask_to_stop(self) -> None:

@@ -9,14 +9,9 @@ import unittest
 from typing import Any
 
 import launch_testing
-from launch import LaunchDescription
-from scene import PATIENCE_S, Scene, described
+from scene import PATIENCE_S, SHORT, Scene
 
-SCENE = Scene(duration_s="600", speed_factor="1.0", lockstep_timeout_s="5.0")
-
-
-def generate_test_description() -> LaunchDescription:
-    return described(SCENE)
+SCENE = Scene("episode", **{**SHORT, "duration_s": "600"}, speed_factor="1.0")
 
 
 class Crashing(unittest.TestCase):
@@ -35,9 +30,10 @@ class Crashed(unittest.TestCase):
         assert not record["result"]["valid"]
         assert record["run"]["silent"] == ["csi"]
 
-    def test_launch_fails_and_says_why(self, proc_info: Any, proc_output: Any) -> None:
+    def test_launch_fails_and_says_why_who_and_where_the_bag_is(self, proc_info: Any, proc_output: Any) -> None:
         assert proc_info[SCENE.process].returncode == 1
-        assert "is INVALID (lockstep_timeout)" in SCENE.told(proc_output)
+        told = SCENE.told(proc_output)
+        assert f"is INVALID (lockstep_timeout); silent: csi, bag {SCENE.record['run']['bag']}" in told
 
     def test_what_was_recorded_is_good(self) -> None:
-        SCENE.assert_good_bag()
+        SCENE.assert_good_bags()

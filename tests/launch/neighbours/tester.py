@@ -6,14 +6,9 @@ import unittest
 from typing import Any
 
 import launch_testing
-from launch import LaunchDescription
-from scene import PATIENCE_S, Scene, described
+from scene import PATIENCE_S, SHORT, Scene
 
-SCENES = (Scene(seed="1"), Scene(seed="2"))
-
-
-def generate_test_description() -> LaunchDescription:
-    return described(*SCENES)
+SCENES = tuple(Scene("episode", **SHORT, seed=seed) for seed in ("1", "2"))
 
 
 class Flying(unittest.TestCase):
@@ -29,4 +24,4 @@ class Flown(unittest.TestCase):
             record = scene.record
             assert record["result"]["valid"] and record["result"]["seed"] == seed
             assert record["run"]["diagnostics"] == {}
-            scene.assert_good_bag()
+            scene.assert_good_bags()
