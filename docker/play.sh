@@ -1,7 +1,7 @@
 #!/bin/bash
-# play.sh: plays the bag SAR_BAG (a folder below /runs), or the newest one, over and over, with its clock.
+# play.sh: plays the bag SAR_BAG (a folder below runs), or the newest one, over and over, with its clock.
 set -euo pipefail
-runs=${SAR_RUNS_DIR:-/runs}
+runs=${SAR_RUNS_DIR:-/sar-eval/runs}
 if [ -n "${SAR_BAG:-}" ]; then
     bag=$runs/$SAR_BAG
 else

@@ -1,6 +1,7 @@
-"""Health probes of the containers: ``probe.py http PORT`` and ``probe.py progress FOLDER SECONDS``. Exit 0 is healthy.
+"""Health probes of containers: ``probe.py http PORT`` and ``probe.py progress SECONDS FOLDER...``. Exit 0 is healthy.
 
-A flight writes to its folder at least once a simulated second, so a folder that stands still is a flight that hangs.
+A flight writes to its folder at least once a simulated second, and compiling to that of compiled kernels every now and
+then; so folders that all stand still are an evaluation that hangs.
 """
 
 from __future__ import annotations
@@ -25,25 +26,32 @@ def http(port: int) -> str | None:
     return None if text == "ok" else f"port {port} says {text!r}, not 'ok'"
 
 
-def progress(folder: Path, seconds: float) -> str | None:
-    """What is wrong with a flight, None if something below its folder changed lately."""
-    if not folder.is_dir():
-        return f"{folder} is not there yet"
-    changed = max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
-    still_s = time.time() - changed
-    return (
-        None if still_s <= seconds else f"nothing below {folder} changed for {still_s:.0f} s, allowed are {seconds:g}"
-    )
+def progress(seconds: float, folders: Sequence[Path]) -> str | None:
+    """What is wrong with an evaluation, None if something below one of its folders changed lately."""
+    changed = [stamp for folder in folders for path in (folder, *folder.rglob("*")) if (stamp := _changed(path))]
+    where = ", ".join(map(str, folders))
+    if not changed:
+        return f"{where}: not there yet"
+    still_s = time.time() - max(changed)
+    return None if still_s <= seconds else f"nothing below {where} changed for {still_s:.0f} s, allowed are {seconds:g}"
+
+
+def _changed(path: Path) -> float | None:
+    """When a file was written last; a flight may take it away while one looks."""
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return None
 
 
 def main(words: Sequence[str]) -> int:
     match words:
         case ["http", port] if port.isdecimal():
             wrong = http(int(port))
-        case ["progress", folder, seconds] if seconds.isdecimal():
-            wrong = progress(Path(folder), float(seconds))
+        case ["progress", seconds, first, *others] if seconds.isdecimal():
+            wrong = progress(float(seconds), [Path(first), *map(Path, others)])
         case _:
-            wrong = f"asked for {' '.join(words)!r}; allowed are: http PORT, progress FOLDER SECONDS"
+            wrong = f"asked for {' '.join(words)!r}; allowed are: http PORT, progress SECONDS FOLDER..."
     if wrong:
         print(f"unhealthy: {wrong}")
         return 1

@@ -1,7 +1,8 @@
 #!/bin/sh
-# vehicle.sh PX4 INSTANCE: PX4 on order until the evaluation is over. vehicle.sh probe INSTANCE: is it as it should be?
+# vehicle.sh PX4 INSTANCE: PX4 on order while an evaluation lives. vehicle.sh probe INSTANCE: is it as it should be?
 # Orders come in SAR_HANGAR, a folder shared with the evaluator. A PX4 flies only while there is one for it: the file
-# vehicle-INSTANCE.order, whose lines become its environment. It is a fresh PX4 every time.
+# vehicle-INSTANCE.order, whose lines become its environment. It is a fresh PX4 in a fresh folder every time.
+# The evaluator touches the file alive every second, and over at its end: when alive is gone, or old, the vehicle leaves.
 # Mounted into PX4's own image, which has nothing of ours.
 set -u
 hangar=${SAR_HANGAR:?give the folder in which orders come}
@@ -12,14 +13,34 @@ if [ "$1" = probe ]; then
     # PX4 listens for offboard control on 14580 + instance.
     exec grep -q "$(printf ':%04X ' $((14580 + $2)))" /proc/net/udp
 fi
-over=$hangar/over
+etc=$(dirname "$(dirname "$1")")/etc
 ended=$hangar/vehicle-$2.ended
 flying=$hangar/vehicle-$2.flying
+patience=${SAR_PATIENCE_S:-300}
+stop=${TMPDIR:-/tmp}/vehicle-$$.stop
 px4=
-trap 'touch "${TMPDIR:-/tmp}/vehicle-$$.stop"; [ -z "$px4" ] || kill -TERM "$px4" 2>/dev/null' TERM INT
-stopped() { [ -e "${TMPDIR:-/tmp}/vehicle-$$.stop" ]; }
+trap 'touch "$stop"' TERM INT
+stopped() { [ -e "$stop" ]; }
+# Ten seconds without a beat: who is that silent was killed.
+alive() {
+    seen=$(stat -c %Y "$hangar/alive" 2>/dev/null) && [ $(($(date +%s) - seen)) -le 10 ] && ! stopped
+}
 
-until [ -e "$over" ] || stopped; do
+since=$(date +%s)
+until alive || stopped; do
+    # One that came and went before anyone looked.
+    if [ "$(stat -c %Y "$hangar/over" 2>/dev/null || echo 0)" -gt "$since" ]; then
+        echo "vehicle $2: the evaluation is over"
+        exit 0
+    fi
+    if [ $(($(date +%s) - since)) -gt "$patience" ]; then
+        echo "vehicle $2: no evaluation came within $patience s"
+        exit 1
+    fi
+    sleep 0.2
+done
+echo "vehicle $2: waits for orders"
+while alive; do
     if [ ! -e "$order" ]; then
         sleep 0.2
         continue
@@ -27,21 +48,31 @@ until [ -e "$over" ] || stopped; do
     rm -f "$ended"
     place=$(mktemp -d) && cd "$place" || exit 1
     (
+        trap - TERM INT
         set -a
         . "$order"
-        exec "$1" -d -i "$2"
+        exec "$1" -d -i "$2" -w "$place" "$etc"
     ) &
     px4=$!
     touch "$flying"
-    while [ -e "$order" ] && [ ! -e "$over" ] && kill -0 "$px4" 2>/dev/null; do sleep 0.1; done
-    kill -TERM "$px4" 2>/dev/null
+    while [ -e "$order" ] && alive && kill -0 "$px4" 2>/dev/null; do sleep 0.1; done
+    by_itself=yes
+    if kill -TERM "$px4" 2>/dev/null; then
+        by_itself=
+        # Three seconds to leave, then it is made to.
+        for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+            kill -0 "$px4" 2>/dev/null || break
+            sleep 0.2
+        done
+        kill -KILL "$px4" 2>/dev/null
+    fi
     code=0
     wait "$px4" || code=$?
-    px4=
     # It ended by itself: the evaluator hears of it, and takes the order back.
-    if [ -e "$order" ] && ! stopped; then echo "$code" >"$ended"; fi
-    while [ -e "$order" ] && [ ! -e "$over" ] && ! stopped; do sleep 0.1; done
+    if [ -n "$by_itself" ] && [ -e "$order" ] && ! stopped; then echo "$code" >"$ended"; fi
+    while [ -e "$order" ] && alive; do sleep 0.1; done
     cd / && rm -rf "$place"
     rm -f "$flying"
 done
+rm -f "$stop"
 echo "vehicle $2: the evaluation is over"

@@ -1,4 +1,7 @@
-"""Containers, as far as a machine without an engine can tell: the compose file, what it runs, images and scripts."""
+"""Containers, as far as a machine without an engine can tell: the compose file, what it runs, images and scripts.
+
+What an engine makes of them is tests/containers.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -25,6 +29,7 @@ import yaml
 
 from sar_core.errors import RunError
 from sar_core.geodesy import Origin
+from sar_eval import __version__
 from sar_eval.cli import app
 from sar_eval.config import Scenario, prepare
 from sar_eval.px4.gazebo import MODULES, X500
@@ -36,11 +41,11 @@ from tests.unit.sar_gazebo import standins
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"
-COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 PROFILES = ("sih", "embedded", "cluster", "gazebo", "viz")
-ONE_SHOT = {"preflight", "gazebo-preflight"}
-"""Services that end by themselves within seconds; everything else is probed."""
+ONE_SHOT = {"kernels"}
+"""Services that end by themselves before the others begin; everything else is probed."""
 PLAYED_BY_OTHERS = {"player"}
 """What has nothing to probe: the bridge it feeds is probed."""
 SCRIPTS = sorted(DOCKER.glob("*.sh"))
@@ -51,11 +56,17 @@ WAIT_S = 60.0
 
 def filled_in(text: str) -> str:
     """What compose makes of a text where the environment has none of the variables."""
-    return re.sub(r"\$\{(\w+):-([^}]*)\}", r"\2", text).replace("$$", "$")
+    while (plainer := re.sub(r"\$\{(\w+):-([^{}]*)\}", r"\2", text)) != text:
+        text = plainer
+    return text.replace("$$", "$")
 
 
 def command_of(service: str) -> list[str]:
-    return [filled_in(word) for word in SERVICES[service]["command"]]
+    """The words a service runs, through the shell or not."""
+    words = [filled_in(word) for word in SERVICES[service]["command"]]
+    if words[:2] != ["/bin/sh", "-c"]:
+        return words
+    return shlex.split(words[2].replace("$SAR_PROTOCOL", "tcp"))[1:]
 
 
 def in_profile(profile: str) -> dict[str, dict[str, Any]]:
@@ -84,16 +95,17 @@ def test_the_published_schema_accepts_it() -> None:
 def test_docker_compose_accepts_every_profile(profile: str) -> None:
     docker = shutil.which("docker")
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
-        pytest.skip("no `docker compose` here: install Docker with its compose plugin")
+        pytest.skip("no `docker compose` here: scripts/engine.sh gets one on Debian")
     command = [docker, "compose", "--profile", profile, "config", "--services"]
-    done = subprocess.run(command, cwd=DOCKER, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) == set(in_profile(profile))
+    for place in (ROOT, DOCKER):
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert set(done.stdout.split()) == set(in_profile(profile))
 
 
 def test_profiles_and_the_default() -> None:
     assert {profile for service in SERVICES.values() for profile in service["profiles"]} == set(PROFILES)
-    settings = [line for line in (DOCKER / ".env").read_text().splitlines() if not line.startswith("#")]
+    settings = [line for line in (ROOT / ".env").read_text().splitlines() if not line.startswith("#")]
     assert settings == ["COMPOSE_PROFILES=sih"]
 
 
@@ -114,8 +126,8 @@ def test_every_service_is_kept_small(name: str) -> None:
     assert service["cap_drop"] == ["ALL"] and service["security_opt"] == ["no-new-privileges:true"]
     assert filled_in(service["user"]) == "1000:1000"
     assert service["stop_grace_period"] == "60s"
-    assert not {"privileged", "pid", "cap_add", "devices"} & set(service)
-    assert service.get("network_mode", "service:").startswith("service:"), "never the host's network"
+    assert not {"privileged", "pid", "cap_add", "devices", "ulimits"} & set(service)
+    assert re.match("none$|service:", service.get("network_mode", "none")), "never the host's network"
     assert re.fullmatch(r"[\w./-]+:v?\d[\w.-]*", filled_in(service["image"])), "an image has a version"
     for port in service.get("ports", []):
         assert port.startswith("127.0.0.1:"), "published on this machine only"
@@ -124,18 +136,52 @@ def test_every_service_is_kept_small(name: str) -> None:
         assert "python" not in service["healthcheck"]["test"], "Ubuntu's is python3"
 
 
+def test_one_service_of_a_profile_builds_its_image() -> None:
+    for profile in PROFILES:
+        built = [s["image"] for s in in_profile(profile).values() if "build" in s]
+        assert len(built) == 1, "two that build one tag at once collide"
+        assert all(s["pull_policy"] == "build" for s in in_profile(profile).values() if "build" in s)
+
+
+def test_nothing_is_reached_from_outside_but_what_is_said() -> None:
+    published = {name for name, service in SERVICES.items() if service.get("ports")}
+    assert published == {"foxglove"}
+    assert all(network["internal"] for network in COMPOSE["networks"].values())
+    alone = {"embedded", "kernels", "px4-1"}
+    assert {name for name, s in SERVICES.items() if s.get("network_mode") == "none"} == alone
+    for name, service in SERVICES.items():
+        inside = "networks" in service or service.get("network_mode", "").startswith("service:")
+        assert name in alone | published or inside, f"{name} would be on the engine's default network"
+
+
+def test_one_service_of_a_profile_speaks() -> None:
+    """The log a person sees is the evaluation's, not that of nine programs."""
+    heard = {p: {n for n, s in in_profile(p).items() if s.get("attach", True)} for p in PROFILES}
+    assert heard["sih"] == {"sih"} and heard["embedded"] == {"embedded"} and heard["gazebo"] == {"gazebo"}
+    assert heard["cluster"] == {"kernels", "cluster"}
+
+
 def test_no_variable_has_to_be_set() -> None:
-    text = (DOCKER / "compose.yaml").read_text()
+    text = (ROOT / "compose.yaml").read_text()
     assert re.findall(r"\$\{\w+(?!\w*:-)[^}]*\}", text) == []
+
+
+def test_every_variable_is_documented() -> None:
+    told = (ROOT / "docs" / "containers.md").read_text().partition("\n## Settings\n")[2].partition("\n## ")[0]
+    workflows = "".join(file.read_text() for file in (ROOT / ".github" / "workflows").iterdir())
+    asked = set(re.findall(r"\$\{(\w+):-", (ROOT / "compose.yaml").read_text()))
+    asked |= set(re.findall(r"\b(?:SAR|PX4)_[A-Z0-9_]+(?=: )", workflows))
+    assert {name for name in asked if f"`{name}`" not in told} == set()
 
 
 def test_what_is_mounted_exists() -> None:
     for name, service in SERVICES.items():
         for volume in service.get("volumes", []):
             source = filled_in(volume).partition(":")[0]
-            known = (DOCKER / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
+            known = (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
             assert known, f"{name}: {volume}"
-    assert (DOCKER / "runs" / ".gitignore").is_file(), "an engine would make a missing folder as root"
+    for folder in (ROOT / "runs", DOCKER / "tls"):
+        assert (folder / ".gitignore").is_file(), "an engine would make a missing folder as root"
 
 
 def images() -> dict[str, Path]:
@@ -159,23 +205,6 @@ def click_app() -> Any:
     return typer.main.get_command(app)
 
 
-@pytest.mark.parametrize("name", [n for n in SERVICES if SERVICES[n]["command"][0] == "sar-eval"])
-def test_sar_eval_knows_the_verbs_and_options(name: str) -> None:
-    _, verb, *options = command_of(name)
-    command = click_app().commands[verb]
-    (out,) = (p.name for p in command.params if "--out" in p.opts)
-    assert str(command.make_context(verb, options).params[out]).startswith("/runs/")
-
-
-def test_the_cluster_campaign_can_be_planned(tmp_path: Path) -> None:
-    _, *words = command_of("cluster")
-    words[words.index("/runs/cluster")] = str(tmp_path / "cluster")
-    command = [sys.executable, "-m", "sar_eval", *words, "--dry-run", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["planned"] == 3 * 3 * 2 * 8, "seeds, episodes, victims present and absent, patterns"
-
-
 @pytest.mark.parametrize("name", ["scheduler", "worker"])
 def test_dask_knows_the_verbs_and_options(name: str) -> None:
     cli = pytest.importorskip(
@@ -188,11 +217,12 @@ def test_dask_knows_the_verbs_and_options(name: str) -> None:
 
 def test_scheduler_and_workers_meet() -> None:
     port = command_of("scheduler")[command_of("scheduler").index("--port") + 1]
-    address = f"tcp://scheduler:{port}"
-    assert address in command_of("worker") and address in command_of("cluster")
+    assert f"tcp://scheduler:{port}" in command_of("worker")
+    assert f"://scheduler:{port}" in (DOCKER / "evaluate.sh").read_text()
     for name in ("scheduler", "worker"):
         words = command_of(name)
-        assert words[words.index("--dashboard-address") + 1] == f":{SERVICES[name]['healthcheck']['test'][-1]}"
+        page = SERVICES[name]["healthcheck"]["test"][-1]
+        assert words[words.index("--dashboard-address") + 1] == f"127.0.0.1:{page}", "for the probe alone"
     worker = command_of("worker")
     assert worker[worker.index("--nthreads") + 1] == "1", "cluster.py refuses other workers"
 
@@ -208,14 +238,17 @@ def test_vehicles_of_the_sih_tier_are_one_container_each() -> None:
 
 
 def test_the_gazebo_tier_is_one_container() -> None:
-    assert set(in_profile("gazebo")) == {"gazebo-preflight", "gazebo"}
-    asked, flown = SERVICES["gazebo-preflight"], SERVICES["gazebo"]
-    for key in ("image", "environment", "volumes"):
-        assert asked[key] == flown[key], "what the preflight finds is what flies"
+    assert set(in_profile("gazebo")) == {"gazebo"}
+    flown = SERVICES["gazebo"]
     assert "SAR_HANGAR" not in flown["environment"], "its vehicles are processes of its own"
     assert flown["healthcheck"] == SERVICES["sih"]["healthcheck"]
     missions = {key: value for key, value in flown["environment"].items() if key.startswith("SAR_")}
     assert missions.items() <= SERVICES["sih"]["environment"].items()
+
+
+def test_both_images_of_px4_are_of_one_version() -> None:
+    images = {filled_in(SERVICES["px4-1"]["image"]), filled_in(SERVICES["gazebo"]["build"]["args"]["PX4_GAZEBO_IMAGE"])}
+    assert images == {f"px4io/px4-sitl{kind}:v1.18.0-beta2" for kind in ("", "-gazebo")}
 
 
 @pytest.mark.parametrize("tier", ["sih", "gazebo"])
@@ -232,8 +265,10 @@ def instructions(dockerfile: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda p: p.name)
 def test_dockerfiles(dockerfile: Path) -> None:
     steps = instructions(dockerfile)
-    assert {word for word, _ in steps} <= {"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "FROM", "RUN", "USER", "WORKDIR"}
-    bases = dict(rest.split("=", 1) for word, rest in steps if word == "ARG")
+    known = {"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "FROM", "LABEL", "RUN", "USER", "WORKDIR"}
+    assert {word for word, _ in steps} <= known
+    given = dict(rest.split("=", 1) for word, rest in steps if word == "ARG")
+    bases = {name: value for name, value in given.items() if name.endswith("_IMAGE")}
     assert bases and all(re.fullmatch(r"[\w./-]+:v?[\d\w][\w.-]*\d[\w.-]*|ros:jazzy[\w-]+", v) for v in bases.values())
     assert {rest.split()[0] for word, rest in steps if word == "FROM"} == {f"${{{name}}}" for name in bases}
     assert [rest for word, rest in steps if word == "USER"][-1] == "1000:1000"
@@ -243,20 +278,24 @@ def test_dockerfiles(dockerfile: Path) -> None:
             assert all((ROOT / source).exists() for source in sources), rest
     assert "latest" not in dockerfile.read_text()
     assert not re.search(r"\b[\w-]+\.(com|dev|io|net|org)\b", dockerfile.read_text()), "no host is named"
-    assert dockerfile.with_name(f"{dockerfile.name}.dockerignore").is_file()
     (asked,) = {
         tuple(s["build"]["args"].items())
         for s in SERVICES.values()
         if "build" in s and dockerfile.name in s["build"]["dockerfile"].split("/")
     }
-    assert {key: filled_in(value) for key, value in asked} == bases
+    assert {key: filled_in(value) for key, value in asked} == given
+    labels = next(rest for word, rest in steps if word == "LABEL")
+    assert f'org.opencontainers.image.version="{__version__}"' in labels
 
 
 INSTALLING = [d for d in DOCKERFILES if "pyproject.toml" in d.read_text()]
 
 
 def settings_of(dockerfile: Path) -> dict[str, str]:
-    words = [rest.split() for word, rest in instructions(dockerfile) if word == "ENV"]
+    """The environment of the image, the last stage's."""
+    steps = instructions(dockerfile)
+    last = max(i for i, (word, _) in enumerate(steps) if word == "FROM")
+    words = [shlex.split(rest) for word, rest in steps[last:] if word == "ENV"]
     return dict(word.split("=", 1) for line in words for word in line)
 
 
@@ -287,7 +326,8 @@ def test_sar_eval_can_be_built_of_what_is_copied(dockerfile: Path, tmp_path: Pat
 
 def test_images_that_evaluate_are_made_alike() -> None:
     plain, gazebo = (settings_of(DOCKER / name) for name in ("Dockerfile", "gazebo.Dockerfile"))
-    assert plain.items() <= gazebo.items()
+    own = ("PATH", "SAR_IMAGE")
+    assert {k: v for k, v in plain.items() if k not in own}.items() <= gazebo.items()
     assert SERVICES["gazebo"]["environment"]["PX4_BIN"] == gazebo["PX4_BIN"]
     assert SERVICES["gazebo"]["environment"]["HOME"] == gazebo["HOME"]
     (installed,) = re.findall(r"pip install .*?--target (\S+)", (DOCKER / "gazebo.Dockerfile").read_text())
@@ -296,8 +336,6 @@ def test_images_that_evaluate_are_made_alike() -> None:
 
 
 def test_our_version_is_the_images_version() -> None:
-    from sar_eval import __version__
-
     assert {image.rpartition(":")[2] for image in images()} == {__version__}
 
 
@@ -314,8 +352,12 @@ def stage_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tools = tmp_path / "bin"
     tools.mkdir()
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
     monkeypatch.setenv("SAR_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("SAR_HANGAR", str(tmp_path))
+    for name in ("SAR_RUNS", "SAR_TIER", "SAR_SEEDS", "SAR_EPISODES", "SAR_PATTERN", "SAR_DURATION_S"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TOLD", str(tmp_path / "told"))
     return tools
 
@@ -335,20 +377,6 @@ def wait_for(path: Path) -> None:
     while not path.exists():
         assert time.monotonic() < give_up, f"{path} never came"
         time.sleep(0.02)
-
-
-def test_preflight_agrees_with_the_command_line(stage_hand: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `docker compose up` asks: vehicles wait for orders in the hangar. Without them, what is missing is said."""
-    put(stage_hand, "sar-eval", f'exec "{sys.executable}" -m sar_eval "$@"')
-    done = run_script("preflight.sh", "sih")
-    assert (done.returncode, done.stdout) == (0, "preflight: sar-eval flies the sih tier\n"), done.stderr
-    monkeypatch.delenv("SAR_HANGAR")
-    monkeypatch.setenv("PX4_BIN", "/no/such/px4")
-    done = run_script("preflight.sh", "sih")
-    assert done.returncode == 5
-    assert "cannot fly the sih tier, so no vehicle was started" in done.stderr
-    assert "PX4_BIN=/no/such/px4 is not an executable" in done.stderr
-    assert "docker compose --profile embedded up" in done.stderr
 
 
 @pytest.fixture
@@ -373,14 +401,6 @@ def gazebo_image(stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return prefix
 
 
-def test_preflight_of_the_gazebo_tier(gazebo_image: Path) -> None:
-    done = run_script("preflight.sh", "gazebo")
-    assert (done.returncode, done.stdout) == (0, "preflight: sar-eval flies the gazebo tier\n"), done.stderr
-    (gazebo_image / "share" / "gz" / "models" / X500).unlink()
-    done = run_script("preflight.sh", "gazebo")
-    assert done.returncode == 5 and "PX4's Gazebo model x500 was not found" in done.stderr
-
-
 @pytest.mark.parametrize("lacks", ["", "gz", "px4", *MODULES])
 def test_the_gazebo_image_is_not_built_without_its_parts(
     gazebo_image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
@@ -401,33 +421,58 @@ def test_the_gazebo_image_is_not_built_without_its_parts(
     assert not volume.exists(), "what root makes there, others cannot write to"
 
 
-def test_preflight_lets_through_what_flies(stage_hand: Path) -> None:
-    put(stage_hand, "sar-eval", 'echo "$@" > "$TOLD"')
-    done = run_script("preflight.sh", "gazebo")
-    assert (done.returncode, done.stdout) == (0, "preflight: sar-eval flies the gazebo tier\n")
-    assert "--backend gazebo" in (stage_hand.parent / "told").read_text()
+COMMON = "--world village --episodes 0-1 --pattern partitioned_lawnmower --out {runs}/campaign-village"
+FLOWN = {
+    "sih": "--backend sih " + COMMON + " --sim-speed 1 --bags all --victims present --refly-invalid",
+    "gazebo": "--backend gazebo " + COMMON + " --sim-speed 1 --bags all --victims present --refly-invalid",
+    "cluster": "--backend embedded " + COMMON + " --cluster tcp://scheduler:8786 --bags events --victims both",
+}
 
 
-@pytest.mark.parametrize("tier", ["sih", "gazebo"])
+@pytest.mark.parametrize("profile", FLOWN)
 def test_an_evaluation_flies_the_median_seeds_and_leaves_a_report(
-    stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tier: str
+    stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str
 ) -> None:
-    assert command_of(tier)[1:] == [f"{OURS}evaluate.sh", tier]
-    if "SAR_HANGAR" not in SERVICES[tier]["environment"]:
+    assert command_of(profile)[1:] == [f"{OURS}evaluate.sh", profile]
+    if "SAR_HANGAR" not in SERVICES[profile]["environment"]:
         monkeypatch.delenv("SAR_HANGAR")
     put(stage_hand, "sar-eval", 'echo "$@" >> "$TOLD"; case $1 in stage1) echo row > "$5";; esac')
-    assert run_script("evaluate.sh", tier).returncode == 0
-    assert run_script("evaluate.sh", tier).returncode == 0
-    runs = tmp_path / "runs" / tier
-    stage2 = (
-        f"stage2 --backend {tier} --stage1 {runs}/stage1-village.jsonl --world village --episodes 0-2 "
-        f"--pattern partitioned_lawnmower --victims present --workers 1 --bags all --out {runs}/campaign-village"
-    )
+    first, again = run_script("evaluate.sh", profile), run_script("evaluate.sh", profile)
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr
+    runs = f"runs/{profile}"
+    stage2 = f"stage2 --stage1 {runs}/stage1-village.jsonl {FLOWN[profile].format(runs=runs)}"
     report = f"report {runs}/campaign-village --stage1 {runs}/stage1-village.jsonl --out {runs}/report"
     stage1 = f"stage1 --world village --out {runs}/stage1-village.jsonl"
-    assert (tmp_path / "told").read_text().splitlines() == [stage1, stage2, report, stage2, report]
-    assert (tmp_path / "over").exists() == (tier == "sih"), "vehicles in containers of their own are told"
+    told = (tmp_path / "told").read_text().splitlines()
+    assert told == ["compile", stage1, stage2, report, "compile", stage2, report]
+    assert first.stdout.splitlines()[0].startswith("sar-eval: Stage 1, its three median seeds, their Stage-2 missions")
+    assert f"everything is left in ./runs/{profile}" in first.stdout.splitlines()[1]
+    assert first.stdout.splitlines()[-1].startswith(f"sar-eval: read ./runs/{profile}/report/RESULTS.md")
+    assert not (tmp_path / "alive").exists(), "vehicles in containers of their own leave"
     for line in (stage1, stage2, report):
+        verb, *options = line.split()
+        click_app().commands[verb].make_context(verb, options)
+
+
+def test_variables_reduce_what_is_flown(stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(stage_hand, "sar-eval", 'echo "$@" >> "$TOLD"')
+    given = {
+        "SAR_EPISODES": "3",
+        "SAR_PATTERN": "spiral",
+        "SAR_DURATION_S": "30",
+        "SAR_SEEDS": "1,4",
+        "SAR_TIER": "sitl",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert run_script("evaluate.sh", "embedded").returncode == 0
+    assert run_script("evaluate.sh", "sih").returncode == 0
+    _, embedded, _, stage2, report = (tmp_path / "told").read_text().splitlines()
+    assert embedded == "eval --out runs/embedded/evaluation --episodes 3 --pattern spiral --duration-s 30"
+    assert stage2.startswith("stage2 --seeds 1,4 --backend sitl --world village --episodes 3 --pattern spiral ")
+    assert stage2.endswith(" --duration-s 30")
+    assert report == "report runs/sih/campaign-village --out runs/sih/report"
+    for line in (embedded, stage2, report):
         verb, *options = line.split()
         click_app().commands[verb].make_context(verb, options)
 
@@ -435,7 +480,7 @@ def test_an_evaluation_flies_the_median_seeds_and_leaves_a_report(
 def test_an_evaluation_that_fails_says_so_and_ends_the_vehicles(stage_hand: Path, tmp_path: Path) -> None:
     put(stage_hand, "sar-eval", f"case $1 in stage2) exit {RunError.exit_code};; esac")
     assert run_script("evaluate.sh", "sih").returncode == RunError.exit_code
-    assert (tmp_path / "over").exists()
+    assert not (tmp_path / "alive").exists()
 
 
 @pytest.mark.parametrize("tier", ["sih", "gazebo"])
@@ -450,27 +495,62 @@ def test_an_evaluation_told_to_stop_lets_the_flight_finish(
     put(stage_hand, "sar-eval", f"case $1 in stage2) {flight};; esac")
     process = subprocess.Popen(["/bin/sh", str(DOCKER / "evaluate.sh"), tier])
     wait_for(tmp_path / "told.flying")
+    assert (tmp_path / "alive").exists() == (tier == "sih")
     process.send_signal(signal.SIGTERM)
     assert process.wait(WAIT_S) == 3
     assert (tmp_path / "told").read_text() == "landed\n"
-    assert (tmp_path / "over").exists() == (tier == "sih")
+    assert not (tmp_path / "alive").exists()
 
 
 PX4 = 'trap \'echo down >> "$TOLD"; exit 0\' TERM; echo "$@" > "$TOLD"; touch "$TOLD.up"; while :; do sleep 0.05; done'
 
 
-@pytest.mark.parametrize("end", ["the evaluation is over", "the container is stopped"])
-def test_a_vehicle_ends_with_its_evaluation(stage_hand: Path, tmp_path: Path, end: str) -> None:
+@pytest.fixture
+def etc(tmp_path: Path) -> Path:
+    """Where a PX4 in bin has its start-up scripts."""
+    return tmp_path / "etc"
+
+
+@pytest.mark.parametrize("end", ["the evaluation is over", "the evaluation was killed", "the container is stopped"])
+def test_a_vehicle_ends_with_its_evaluation(stage_hand: Path, tmp_path: Path, etc: Path, end: str) -> None:
     put(stage_hand, "px4", PX4)
     (tmp_path / "vehicle-2.order").touch()
+    (tmp_path / "alive").touch()
     process = subprocess.Popen(["/bin/sh", str(DOCKER / "vehicle.sh"), str(stage_hand / "px4"), "2"])
     wait_for(tmp_path / "told.up")
     if end == "the evaluation is over":
-        (tmp_path / "over").touch()
+        (tmp_path / "alive").unlink()
+    elif end == "the evaluation was killed":
+        os.utime(tmp_path / "alive", (time.time() - 11.0,) * 2)
     else:
         process.send_signal(signal.SIGTERM)
     assert process.wait(WAIT_S) == 0
-    assert (tmp_path / "told").read_text() == "-d -i 2\ndown\n"
+    first, second = (tmp_path / "told").read_text().splitlines()
+    assert re.fullmatch(rf"-d -i 2 -w /\S+ {etc}", first) and second == "down"
+
+
+def test_a_vehicle_that_does_not_leave_is_made_to(stage_hand: Path, tmp_path: Path) -> None:
+    put(stage_hand, "px4", 'trap "" TERM; touch "$TOLD.up"; while :; do sleep 0.05; done')
+    (tmp_path / "vehicle-2.order").touch()
+    (tmp_path / "alive").touch()
+    process = subprocess.Popen(["/bin/sh", str(DOCKER / "vehicle.sh"), str(stage_hand / "px4"), "2"])
+    wait_for(tmp_path / "told.up")
+    (tmp_path / "alive").unlink()
+    assert process.wait(WAIT_S) == 0
+    assert not (tmp_path / "vehicle-2.flying").exists()
+
+
+def test_a_vehicle_does_not_wait_for_ever(stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(stage_hand, "px4", PX4)
+    (tmp_path / "alive").touch()
+    os.utime(tmp_path / "alive", (time.time() - 3600.0,) * 2)
+    monkeypatch.setenv("SAR_PATIENCE_S", "0")
+    done = run_script("vehicle.sh", str(stage_hand / "px4"), "2")
+    assert (done.returncode, done.stdout) == (1, "vehicle 2: no evaluation came within 0 s\n")
+    os.utime(tmp_path / "alive", (time.time() + 5.0,) * 2)
+    (tmp_path / "alive").rename(tmp_path / "over")
+    done = run_script("vehicle.sh", str(stage_hand / "px4"), "2")
+    assert (done.returncode, done.stdout) == (0, "vehicle 2: the evaluation is over\n"), "it came and went"
 
 
 ORDERED = 'trap \'exit 0\' TERM; echo "$@ $PX4_HOME_LAT $PX4_PARAM_A" >> "$TOLD"; while :; do sleep 0.05; done'
@@ -483,10 +563,19 @@ def hangar(stage_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     folder = tmp_path / "hangar"
     folder.mkdir()
     monkeypatch.setenv("SAR_HANGAR", str(folder))
-    process = subprocess.Popen(["/bin/sh", str(DOCKER / "vehicle.sh"), str(stage_hand / "px4"), "0"])
+    beat = subprocess.Popen(["/bin/sh", "-c", f"while touch {folder}/alive; do sleep 1; done"])
+    command = ["/bin/sh", str(DOCKER / "vehicle.sh"), str(stage_hand / "px4"), "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "vehicle 0: waits for orders\n"
     yield folder
-    (folder / "over").touch()
+    beat.kill()
+    beat.wait()
+    (folder / "alive").unlink()
     assert process.wait(WAIT_S) == 0
+
+
+def left_in(hangar: Path) -> set[str]:
+    return {path.name for path in hangar.iterdir()} - {"alive"}
 
 
 def test_a_vehicle_flies_on_order_and_afresh(hangar: Path, tmp_path: Path) -> None:
@@ -500,9 +589,11 @@ def test_a_vehicle_flies_on_order_and_afresh(hangar: Path, tmp_path: Path) -> No
             assert time.monotonic() < give_up
             time.sleep(0.02)
         launcher.stop()
-        assert not list(hangar.iterdir()), "it has landed and left nothing behind"
+        assert not left_in(hangar), "it has landed and left nothing behind"
     told = (tmp_path / "told").read_text().splitlines()
-    assert told == ["-d -i 0 48.000000000 1 metres", "-d -i 0 49.000000000 2 metres"]
+    places = {line.split()[4] for line in told}
+    assert len(places) == 2 and not any(Path(place).exists() for place in places), "each flew in a folder of its own"
+    assert [line.split(maxsplit=6)[6] for line in told] == ["48.000000000 1 metres", "49.000000000 2 metres"]
 
 
 def test_a_vehicle_that_falls_out_of_the_sky_is_reported(stage_hand: Path, hangar: Path) -> None:
@@ -513,7 +604,20 @@ def test_a_vehicle_that_falls_out_of_the_sky_is_reported(stage_hand: Path, hanga
     with pytest.raises(SpoiltError, match="vehicle_lost: vehicle 1 ended with 7"):
         launcher.check()
     launcher.stop()
-    assert not list(hangar.iterdir())
+    assert not left_in(hangar)
+
+
+def test_an_order_that_no_container_takes_ends_the_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = Hangar(tmp_path)
+    launcher.start([Origin(47.0, 8.0, 489.4)] * 2, {}, 1.0)
+    (tmp_path / "vehicle-0.flying").touch()
+    launcher.check()
+    monkeypatch.setattr("sar_eval.px4.hangar.TAKE_S", -1.0)
+    with pytest.raises(SpoiltError, match="no container took the order of vehicle 2") as caught:
+        launcher.check()
+    assert caught.value.final
+    (tmp_path / "vehicle-0.flying").unlink()
+    launcher.stop()
 
 
 def test_a_vehicle_in_the_hangar_is_healthy(hangar: Path) -> None:
@@ -554,7 +658,6 @@ def test_the_player_takes_the_newest_whole_bag(stage_hand: Path, tmp_path: Path)
 
 
 def test_the_player_without_a_bag_says_what_to_do(stage_hand: Path, tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
     done = run_script("play.sh")
     assert done.returncode == 4 and "fly first" in done.stderr
 
@@ -603,7 +706,8 @@ def test_the_probes_of_a_real_scheduler(tmp_path: Path) -> None:
         two.bind(("127.0.0.1", 0))
         port, page = (str(s.getsockname()[1]) for s in (one, two))
     assert probe("http", page)[0] == 1
-    words = [{"8786": port, ":8787": f"127.0.0.1:{page}"}.get(word, word) for word in command_of("scheduler")[2:]]
+    moved = {"8786": port, "127.0.0.1:8787": f"127.0.0.1:{page}"}
+    words = [moved.get(word, word) for word in command_of("scheduler")[2:]]
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", *words]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path)
@@ -617,18 +721,22 @@ def test_the_probes_of_a_real_scheduler(tmp_path: Path) -> None:
 
 
 def test_the_progress_probe(tmp_path: Path) -> None:
-    folder = tmp_path / "runs"
-    assert probe("progress", str(folder), "60") == (1, f"unhealthy: {folder} is not there yet\n")
+    folder, kernels = tmp_path / "runs", tmp_path / "kernels"
+    asked = ("progress", "60", str(folder), str(kernels))
+    assert probe(*asked) == (1, f"unhealthy: {folder}, {kernels}: not there yet\n")
     (folder / "bag").mkdir(parents=True)
-    assert probe("progress", str(folder), "60") == (0, "")
+    assert probe(*asked) == (0, "")
     for path in (folder / "bag", folder):
         os.utime(path, (time.time() - 100,) * 2)
-    code, said = probe("progress", str(folder), "60")
+    code, said = probe(*asked)
     assert code == 1 and "changed for 10" in said
+    kernels.mkdir()
+    assert probe(*asked)[0] == 0, "it compiles"
+    os.utime(kernels, (time.time() - 100,) * 2)
     (folder / "bag" / "new.mcap").touch()
-    assert probe("progress", str(folder), "60")[0] == 0
+    assert probe(*asked)[0] == 0
 
 
 def test_a_probe_asked_wrongly_is_unhealthy() -> None:
     code, said = probe("http", "dashboard")
-    assert code == 1 and "allowed are: http PORT, progress FOLDER SECONDS" in said
+    assert code == 1 and "allowed are: http PORT, progress SECONDS FOLDER..." in said
