@@ -5,6 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SET_UP_FROM := pyproject.toml setup.py constraints.txt
 LOCK_VENV := .venv-lock
+ENGINE ?= $(HOME)/.cache/sar_eval/engine
+FLOORS_VENV := .venv-floors
+FLOORS_PIP := $(FLOORS_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -c $(FLOORS_VENV)/floors.txt
+UNIT_EXTRAS := report,cluster,px4,dev,oracle
 MESSAGES := $(wildcard ros2_ws/src/sar_msgs/msg/*.msg) ros2_ws/src/sar_msgs/CMakeLists.txt ros2_ws/src/sar_msgs/package.xml
 # The ROS 2 wheels exist for one platform; beside a sourced ROS 2 installation they would mix with it.
 ifneq ($(shell uname -sm),Linux x86_64)
@@ -18,7 +22,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help eval ros ros-note test lint types bench sbom lock clean
+.PHONY: help eval ros ros-note test containers lint types bench sbom lock floors clean
 
 help: ## show this
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -35,7 +39,10 @@ test: $(VENV)/.dev ## style, types and every test; the simulator is compiled bes
 	$(BIN)/sar-eval run --duration-s 1 --no-bag >/dev/null & compiling=$$!; \
 	$(MAKE) --no-print-directory lint types ros || { kill $$compiling; exit 1; }; wait $$compiling
 	$(BIN)/pytest -n logical --dist loadfile -m 'not alone'
-	$(BIN)/pytest -m alone
+	$(BIN)/pytest -m 'alone and not thorough'
+
+containers: $(VENV)/.dev ## every test on a container engine (root, Debian: one is got where none answers), 15 minutes
+	eval "$$(scripts/engine.sh start $(ENGINE))" && $(BIN)/pytest -s tests/containers
 
 lint: $(VENV)/.dev ## style only
 	$(BIN)/ruff check .
@@ -59,14 +66,25 @@ lock: ## take the newest versions pyproject.toml allows into constraints.txt
 	mv constraints.new constraints.txt
 	rm -rf $(LOCK_VENV)
 
+floors: $(FLOORS_VENV)/.made ## unit tests with the lowest versions pyproject.toml allows, numpy 1.26 as on Ubuntu 24.04
+	$(FLOORS_VENV)/bin/pytest -n logical --dist loadfile -m 'not alone' tests/unit
+	$(FLOORS_VENV)/bin/pytest -m alone tests/unit
+
 clean: ## remove the environment, caches and builds; flown bags stay
-	rm -rf $(VENV) $(LOCK_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis ros2_ws/build ros2_ws/install ros2_ws/log
+	rm -rf $(VENV) $(LOCK_VENV) $(FLOORS_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis ros2_ws/build ros2_ws/install ros2_ws/log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find . -name '*.egg-info' -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Python 3.11 or newer is needed, $(PYTHON) is {v.major}.{v.minor}: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(FLOORS_VENV)/.made: $(SET_UP_FROM) scripts/floors.py
+	$(PYTHON) -m venv --clear $(FLOORS_VENV)
+	$(PYTHON) scripts/floors.py $(UNIT_EXTRAS) > $(FLOORS_VENV)/floors.txt
+	$(FLOORS_PIP) setuptools
+	$(FLOORS_PIP) --no-build-isolation -e '.[$(UNIT_EXTRAS)]'
 	@touch $@
 
 $(VENV)/.eval: $(VENV)/.made $(SET_UP_FROM)

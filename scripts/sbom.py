@@ -1,8 +1,8 @@
-"""Writes a CycloneDX 1.6 bill of materials of a default install, as found in the running environment.
+"""Writes a CycloneDX 1.6 bill of materials of an install, as found in the running environment.
 
-    python scripts/sbom.py sbom.cdx.json
+    python scripts/sbom.py sbom.cdx.json [EXTRA...]
 
-Follows the requirements of sar-eval without extras, so tools that only developers install stay out. The same
+Follows the requirements of sar-eval and of the extras named, so tools that only developers install stay out. The same
 environment gives the same bytes.
 """
 
@@ -12,7 +12,7 @@ import hashlib
 import json
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,11 @@ SPEC_VERSION = "1.6"
 Json = dict[str, Any]
 
 
-def bill(root: str = ROOT) -> Json:
+def bill(root: str = ROOT, extras: Iterable[str] = ()) -> Json:
     """The bill as a JSON object: every distribution reachable from the root, and who needs whom."""
     seen: dict[str, Distribution] = {}
     edges: dict[str, list[str]] = {}
-    waiting = [(canonicalize_name(root), frozenset[str]())]
+    waiting = [(canonicalize_name(root), frozenset(extras))]
     while waiting:
         name, extras = waiting.pop()
         found = seen.setdefault(name, distribution(name))
@@ -60,7 +60,7 @@ def requirements(found: Distribution, extras: frozenset[str]) -> Iterator[Requir
     """What a distribution needs here: markers are judged for this Python and platform."""
     for line in found.requires or []:
         needed = Requirement(line)
-        if needed.marker is None or any(needed.marker.evaluate({"extra": e}) for e in (extras or {""})):
+        if needed.marker is None or any(needed.marker.evaluate({"extra": e}) for e in ("", *extras)):
             yield needed
 
 
@@ -96,11 +96,11 @@ def field(found: Distribution, key: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print("usage: python scripts/sbom.py FILE", file=sys.stderr)
+    if not arguments:
+        print("usage: python scripts/sbom.py FILE [EXTRA...]", file=sys.stderr)
         return 1
     try:
-        made = bill()
+        made = bill(extras=arguments[1:])
     except PackageNotFoundError as error:
         print(f"sbom: {error.name} is not installed in {sys.prefix}: pip install -e . first", file=sys.stderr)
         return 5

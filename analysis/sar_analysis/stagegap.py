@@ -7,6 +7,7 @@ which were chosen and are no sample.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,6 +104,10 @@ def stage_gap(pooled: Sequence[Group], rows: Sequence[Stage1Row], name: str) -> 
         if rows[0].world in (None, dict(g.condition)["world"]):
             members.setdefault(family_key(g, PATTERN), []).append(g)
     parts = [part for own in members.values() if (part := _part(own, known)) is not None]
+    if not any(e.valid for g in pooled for e in g.episodes):
+        reasons = Counter(e.invalid_reason or "no reason given" for g in pooled for e in g.episodes)
+        told = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+        raise MissingDataError(f"no mission is valid, so there is nothing to report: {told}; fly them again")
     if not parts:
         flown = sorted({_policy(g) for g in pooled})
         raise MissingDataError(

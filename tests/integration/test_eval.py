@@ -63,6 +63,7 @@ def test_given_again_it_flies_nothing_and_something_else_gets_a_folder_of_its_ow
     again = sar_eval(*SMALL, "--out", folder)
     assert json.loads(again.stdout) == json.loads(done.stdout)
     assert f"{MISSIONS} of {MISSIONS} missions are flown, 0 to fly" in again.stderr
+    assert "Stage 1: " in done.stderr and "Stage 1: " not in again.stderr, "it is there already"
     assert (folder / "campaign" / "episodes.jsonl").read_bytes() == before
     other = launch(*SMALL, "--episodes", "4", "--out", folder)
     ledger = Path(f"{folder}-2", "campaign", "episodes.jsonl")

@@ -92,6 +92,35 @@ def test_a_campaigns_mission_that_never_began_has_a_record_and_no_bag(worlds: li
     assert (outcome.bag, outcome.reason) == (None, None)
 
 
+def test_who_waits_for_a_campaign_hears_of_spoilt_attempts_and_how_far_it_is(worlds: list[int], tmp_path: Path) -> None:
+    worlds += [30, -1]
+    mission = Task("m", Scenario(world="open_field", drones=2, duration_s=3.0, altitude_m=10.0), 0, 0, "sitl")
+    told: list[str] = []
+    outcome = fly_job(Job(mission, str(tmp_path)), tell=told.append)
+    assert outcome.record is not None and outcome.record.result["valid"]
+    spoilt, began = told
+    assert spoilt.startswith("m: attempt 1 was spoilt (vehicle_lost: ") and spoilt.endswith("; it is flown again")
+    assert began.startswith("m: 1 of 3 s searched, coverage ")
+
+
+def test_what_is_set_up_wrongly_is_tried_once_and_ends_the_campaign(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tries: list[int] = []
+
+    @contextmanager
+    def world_of(*_: object) -> Iterator[Frail]:
+        tries.append(1)
+        raise SpoiltError("wrong_autopilot", "vehicle 1 is the embedded autopilot", final=True)
+        yield
+
+    monkeypatch.setattr(flying, "world_of", world_of)
+    mission = Task("m", Scenario(world="open_field", drones=2), 0, 0, "sih")
+    outcome = fly_job(Job(mission, str(tmp_path)))
+    assert (outcome.fatal, outcome.record, outcome.reason, tries) == (True, None, "wrong_autopilot", [1])
+    assert outcome.message == "wrong_autopilot: vehicle 1 is the embedded autopilot"
+
+
 def test_a_bag_of_another_day_is_not_flown_over(worlds: list[int], tmp_path: Path) -> None:
     """Not even by the second attempt; nothing is started for it."""
     (tmp_path / "bag").mkdir()

@@ -166,6 +166,8 @@ def test_colcon_install_after_sourcing_it(tmp_path: Path, colcon_install: Path, 
     assert_all_found(run([*sourcing(install), sys.executable, "-c", REPORT, *COMMITTED], tmp_path), inside=install)
     executables = install / "lib" if options else install / "sar_eval" / "lib"
     assert os.access(executables / "sar_eval" / "sar-eval", os.X_OK)
+    found = run([*sourcing(install), "sh", "-c", "command -v sar-eval"], tmp_path)
+    assert Path(found.stdout.strip()) == executables.parent / "bin" / "sar-eval"
 
 
 def test_colcon_install_is_found_by_its_layout_alone(tmp_path: Path, colcon_install: Path) -> None:

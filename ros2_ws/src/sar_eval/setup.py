@@ -30,13 +30,14 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/sar_eval"]),
         ("share/sar_eval", ["package.xml"]),
+        ("bin", ["scripts/sar-eval"]),  # what colcon puts on PATH; its console scripts are for ros2 run
         *shared_files(),
     ],
     entry_points={
         "console_scripts": [
-            "sar-eval = sar_eval.cli:main",
-            *(f"{node}_node = sar_eval.nodes.main:{node}" for node in (*NODES, "px4_bridge")),
-            "composed_nodes = sar_eval.nodes.main:composed",
+            "sar-eval = sar_eval.start:main",
+            *(f"{node}_node = sar_eval.start:node" for node in (*NODES, "px4_bridge")),
+            "composed_nodes = sar_eval.start:node",
         ]
     },
     # What tells colcon to run test/, which links to tests/launch, by pytest.

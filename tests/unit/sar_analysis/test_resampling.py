@@ -87,7 +87,7 @@ def test_intervals_of_seeds_equal_scipys_on_its_own_resamples() -> None:
     jackknife = left_out(scores, "seeds", mean_of(scores))
     for method in ("percentile", "BCa"):
         theirs = scipy.stats.bootstrap(
-            (means,), np.mean, n_resamples=2000, method=method, rng=np.random.default_rng(4), vectorized=True
+            (means,), np.mean, n_resamples=2000, method=method, random_state=np.random.default_rng(4), vectorized=True
         )
         cloud = theirs.bootstrap_distribution
         ours = percentile(cloud, 0.95) if method == "percentile" else bca(cloud, means.mean(), jackknife, 0.95)
@@ -96,7 +96,9 @@ def test_intervals_of_seeds_equal_scipys_on_its_own_resamples() -> None:
 
 def test_ties_with_the_value_count_half_in_bca_as_in_scipy() -> None:
     grades = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 9.0])
-    theirs = scipy.stats.bootstrap((grades,), np.median, n_resamples=999, method="BCa", rng=np.random.default_rng(4))
+    theirs = scipy.stats.bootstrap(
+        (grades,), np.median, n_resamples=999, method="BCa", random_state=np.random.default_rng(4)
+    )
     without = [np.array([np.median(np.delete(grades, i)) for i in range(9)])]
     ours = bca(theirs.bootstrap_distribution, 1.0, without, 0.9)
     again = scipy.stats.bootstrap(
@@ -114,7 +116,7 @@ def test_acceleration_of_several_samples_equals_scipys() -> None:
         lambda a, b, axis: a.mean(axis) - b.mean(axis),
         n_resamples=3000,
         method="BCa",
-        rng=np.random.default_rng(1),
+        random_state=np.random.default_rng(1),
     )
     without = [
         np.array([np.delete(x, i).mean() - y.mean() for i in range(12)]),

@@ -115,6 +115,12 @@ def test_a_pattern_that_stage_1_lacks_is_named(episodes: list[EpisodeMetrics]) -
     assert part["unpaired_patterns"] == ["pheromone"] and len(part["patterns"]) == 2
 
 
+def test_a_campaign_without_a_valid_mission_says_so_and_why(episodes: list[EpisodeMetrics]) -> None:
+    spoilt = [dataclasses.replace(e, valid=False, invalid_reason="not_ready") for e in episodes]
+    with pytest.raises(MissingDataError, match=f"no mission is valid, .*: {len(spoilt)} not_ready; fly them again"):
+        gap(spoilt, foretold(episodes))
+
+
 @pytest.mark.parametrize(
     ("more", "error", "message"),
     [

@@ -165,6 +165,12 @@ def test_cost_takes_the_speed_of_what_was_flown(plan):
     assert cost(plan.tasks, 2, "all").disk_gb > 10 * stated.disk_gb
 
 
+def test_real_autopilots_cost_their_own_pace(plan):
+    paced = [replace(task, tier="sih", speed=1.5) for task in plan.tasks]
+    price = cost(paced, 1, "all")
+    assert price.wall_h == pytest.approx(price.simulated_h / 1.5)
+
+
 def test_results_are_the_same_bytes_in_any_order_and_after_any_stop(plan, manifest, tmp_path):
     fly(tmp_path / "calm", manifest, plan.tasks, Desk())
     folder = tmp_path / "stopped"
@@ -299,6 +305,27 @@ def test_a_mission_without_outcome_is_an_invalid_record_with_its_message_in_the_
     record = read_ledger(tmp_path / LEDGER)[plan.tasks[5].key].result
     assert (record["valid"], record["invalid_reason"], record["collisions"]) == (False, reason, 0)
     assert "the wings fell off" in (tmp_path / "logs" / "campaign.log").read_text()
+
+
+def test_invalid_missions_are_flown_again_when_asked_and_what_they_were_stays_in_the_log(plan, manifest, tmp_path):
+    def outcome(job: Job) -> Outcome:
+        if job.task in plan.tasks[5:7]:
+            return Outcome(job, reason="simulator_error", message="the wings fell off")
+        return Desk.record(job)
+
+    fly(tmp_path, manifest, plan.tasks, Desk(outcome))
+    with open_campaign(tmp_path, manifest) as campaign:
+        assert campaign.refly_invalid(plan.tasks[:6]) == 1, "only those asked for"
+        assert campaign.refly_invalid(plan.tasks) == 1
+        assert campaign.refly_invalid(plan.tasks) == 0
+        assert campaign.missing(plan.tasks) == list(plan.tasks[5:7])
+    desk = Desk()
+    ending = fly(tmp_path, manifest, plan.tasks, desk)
+    assert [job.task for job in desk.flown] == list(plan.tasks[5:7])
+    assert (ending.invalid, ending.left) == ({}, 0)
+    assert len((tmp_path / LEDGER).read_text().splitlines()) == len(plan)
+    log = (tmp_path / "logs" / "campaign.log").read_text()
+    assert log.count("INVALID(simulator_error), to be flown again") == 2
 
 
 def test_an_invalid_record_has_every_field_of_a_flown_one(plan):

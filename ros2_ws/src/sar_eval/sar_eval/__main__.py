@@ -1,5 +1,5 @@
 """``python -m sar_eval`` is ``sar-eval``."""
 
-from sar_eval.cli import main
+from sar_eval.start import main
 
 main()

@@ -67,7 +67,7 @@ def _launcher(tier: str) -> Launcher:
     from sar_eval.px4.launcher import Processes
 
     hangar = os.environ.get("SAR_HANGAR")
-    if tier == "sih" and hangar:
+    if tier in ("sih", "sitl") and hangar:
         return Hangar(Path(hangar))
     return Processes(find_px4() if tier == "sih" else None)
 

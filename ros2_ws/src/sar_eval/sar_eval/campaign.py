@@ -121,6 +121,15 @@ class Campaign:
         except OSError as error:
             raise RunError(f"{path}: cannot write the log ({error.strerror})") from error
 
+    def refly_invalid(self, tasks: Iterable[Task]) -> int:
+        """Let INVALID missions be flown again; what was recorded of them stays in logs. How many these are."""
+        records = self.ledger.records
+        invalid = [t.key for t in tasks if t.key in records and not records[t.key].result["valid"]]
+        for key in invalid:
+            record = records[key]
+            self.log(f"{key}: INVALID({record.result['invalid_reason']}), to be flown again: {json.dumps(record.run)}")
+        return len(self.ledger.take_out(invalid))
+
     def missing(self, tasks: Iterable[Task]) -> list[Task]:
         """Those without a record, in the order given."""
         return [task for task in tasks if task.key not in self.ledger.records]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import shlex
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +11,7 @@ import typer
 from rich.table import Table
 
 from sar_core.errors import ContractError, InputError, RunError
-from sar_eval.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, bar, err, note, out, say, stop
+from sar_eval.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, bar, command_line, err, note, out, say, stop
 from sar_eval.studycli import DEFAULT_WORKERS, Workers
 
 LINES = 20
@@ -37,6 +34,9 @@ def stage2(
         str, typer.Option(help="v1: each world's committed set; a set's name; or none: drawn by the rules.")
     ] = "v1",
     config: Annotated[Path | None, typer.Option(help="Scenario file (YAML) for what all conditions share.")] = None,
+    duration_s: Annotated[
+        float | None, typer.Option(help="Search time of every mission; default: the scenario's, 240 s.")
+    ] = None,
     backend: Annotated[str, typer.Option(help=BACKEND_HELP)] = "embedded",
     speed: SimSpeed = 1.0,
     workers: Workers = DEFAULT_WORKERS,
@@ -53,6 +53,9 @@ def stage2(
     cluster: Annotated[
         str | None, typer.Option(help="Fly on the workers of this dask scheduler, such as tcp://host:8786.")
     ] = None,
+    refly_invalid: Annotated[
+        bool, typer.Option("--refly-invalid", help="Fly missions again that ended INVALID; logs keep what they were.")
+    ] = False,
     shuffle: Annotated[int | None, typer.Option(hidden=True, help="Fly in a random order of this seed.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -71,7 +74,7 @@ def stage2(
     from sar_eval.workers import Crew
 
     check_bags(bags)
-    choice, origin = _choice(seeds, stage1, episodes, patterns, worlds, victims, episode_set, config)
+    choice, origin = _choice(seeds, stage1, episodes, patterns, worlds, victims, episode_set, config, duration_s)
     choice = replace(choice, tier=tier_of(backend), speed=speed)
     if not repeats(choice.tier):
         workers = _alone(choice.tier, workers, bags, cluster)
@@ -89,26 +92,39 @@ def stage2(
         price = cost(left, workers, bags, [record.run for record in records.values()])
         _print_cost(plan, len(tasks), price, workers, bags, as_json)
         return
-    flyers = Crew(workers) if cluster is None else Cluster(cluster)
-    ending, results = fly_campaign(folder, manifest, plan, tasks, flyers, bags, bags_url)
+    flyers = Crew(workers, note) if cluster is None else Cluster(cluster)
+    ending, results = fly_campaign(folder, manifest, plan, tasks, flyers, bags, bags_url, refly_invalid)
     _print_ending(folder, manifest.identity, ending, results, as_json)
     check_ending(folder, ending)
 
 
 def fly_campaign(
-    folder: Path, manifest: Any, plan: Any, tasks: list[Any], flyers: Any, bags: str, bags_url: str | None = None
+    folder: Path,
+    manifest: Any,
+    plan: Any,
+    tasks: list[Any],
+    flyers: Any,
+    bags: str,
+    bags_url: str | None = None,
+    refly_invalid: bool = False,
 ) -> tuple[Any, list[dict[str, Any]]]:
     """Fly what has no record, telling how far it is; how that ended, and all results there are."""
     from sar_eval.campaign import open_campaign
+    from sar_eval.plan import cost, told_time
     from sar_eval.workers import Crew
 
     with open_campaign(folder, manifest, bags_url) as campaign:
         if campaign.ledger.torn_bytes:
             note(f"{campaign.ledger.path}: an unfinished last line was cut off; its mission is flown again")
-        missing = len(campaign.missing(tasks))
+        if refly_invalid and (invalid := campaign.refly_invalid(tasks)):
+            note(f"{folder}: {invalid} missions were INVALID and are flown again")
+        to_fly = campaign.missing(tasks)
+        missing = len(to_fly)
         if missing and isinstance(flyers, Crew):
             _warm(plan)
-        note(f"{folder}: {len(tasks) - missing} of {len(tasks)} missions are flown, {missing} to fly")
+        price = cost(to_fly, flyers.size, bags, [record.run for record in campaign.ledger.records.values()])
+        about = f", about {told_time(price.wall_h * 3600.0)}" if missing else ""
+        note(f"{folder}: {len(tasks) - missing} of {len(tasks)} missions are flown, {missing} to fly{about}")
         stop.listen()
         with bar("{task.completed:.0f} of {task.total}", "{task.fields[note]}") as progress:
             line = progress.add_task("flying", total=len(tasks), completed=len(tasks) - missing, note="")
@@ -174,13 +190,14 @@ def _choice(
     victims: str,
     episode_set: str,
     config: Path | None,
+    duration_s: float | None,
 ) -> tuple[Any, Any]:
     """The campaign asked for, and where its seeds came from."""
     from sar_eval.config import load_scenario
     from sar_eval.plan import CONDITIONS, DEFAULT_WORLD, Choice, parse_numbers
     from sar_eval.seedchoice import choose_seeds
 
-    scenario, source = load_scenario(config, {})
+    scenario, source = load_scenario(config, {} if duration_s is None else {"duration_s": duration_s})
     chosen, origin = choose_seeds(None if seeds is None else parse_numbers(seeds, "seeds"), stage1)
     if seeds is None:
         note(f"{stage1}: the median seeds are {', '.join(map(str, chosen))}")
@@ -212,21 +229,19 @@ def _warm(plan: Any) -> None:
 
 
 def _tell(now: Any) -> str:
-    eta = "?" if now.eta_s is None else _duration(now.eta_s)
-    return f"{now.rate:.2f} per s, {eta} to go, collisions {now.collisions}, invalid {now.invalid}"
+    from sar_eval.plan import told_time
 
-
-def _duration(seconds: float) -> str:
-    minutes = math.ceil(seconds / 60.0)
-    if seconds < 90.0:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+    eta = "?" if now.eta_s is None else told_time(now.eta_s)
+    rate = f"{now.rate:.2f} per s" if now.rate >= 0.1 else f"{60.0 * now.rate:.1f} per min"
+    return f"{rate}, {eta} to go, collisions {now.collisions}, invalid {now.invalid}"
 
 
 def _print_cost(plan: Any, selected: int, price: Any, workers: int, bags: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"planned": len(plan), "selected": selected, **asdict(price)}))
         return
+    from sar_eval.plan import told_time
+
     c = plan.choice
     table = Table(title=f"Stage 2 ({c.tier}): the plan; nothing is flown", title_justify="left", show_header=False)
     rows = [
@@ -239,7 +254,7 @@ def _print_cost(plan: Any, selected: int, price: Any, workers: int, bags: str, a
         ("of these asked for now", str(selected)),
         ("of these left to fly", str(price.episodes)),
         ("simulated time", f"{price.simulated_h:.1f} h"),
-        (f"wall time, {workers} workers", f"{_duration(price.wall_h * 3600.0)} ({price.basis})"),
+        (f"wall time, {workers} workers", f"{told_time(price.wall_h * 3600.0)} ({price.basis})"),
         ("disk", f"{1e3 * price.disk_gb:.1f} MB (bags: {bags}{', which come on top' if bags == 'events' else ''})"),
     ]
     for row in rows:
@@ -317,8 +332,12 @@ def check_ending(folder: Path, ending: Any) -> None:
             "logs/campaign.log says in what: this machine or code does not repeat its results"
         )
     if ending.invalid:
-        note("INVALID: " + ", ".join(f"{count} {reason}" for reason, count in ending.invalid.items()))
+        reasons = ", ".join(f"{count} {reason}" for reason, count in ending.invalid.items())
+        why = f"{reasons}; {folder}/logs/campaign.log says why, --refly-invalid flies them again"
+        if sum(ending.invalid.values()) == ending.planned:
+            raise RunError(f"no mission is valid: {why}")
+        note(f"INVALID: {why}")
     if ending.stopped and (ending.left or ending.bags_left):
         left = f"{ending.left} missions to fly and {ending.bags_left} bags to record"
-        note(f"stopped with {left}; go on with: {shlex.join(['sar-eval', *sys.argv[1:]])}")
+        note(f"stopped with {left}; go on with: {command_line()}")
         raise typer.Exit(RunError.exit_code)

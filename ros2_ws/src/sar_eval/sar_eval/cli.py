@@ -15,6 +15,7 @@ from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
 from sar_eval.analysiscli import analyze, prereg_app, report
 from sar_eval.campaigncli import merge, stage2
+from sar_eval.compilecli import compile_
 from sar_eval.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, err, note, out, say, stop
 from sar_eval.console import bar as bar_of
 from sar_eval.episodescli import episodes_app
@@ -31,6 +32,9 @@ from sar_eval.swarmcli import encounters, patterns, replay
 
 # Typer brings its own click or uses the installed one; its exceptions lead to the right base either way.
 UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+INTERRUPTED = 130
+"""What Typer makes of a KeyboardInterrupt."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -51,6 +55,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     *(stage1, median_seeds, fit_observations, stage2, merge, analyze, report),
 )
 app.command(name="eval")(evaluate)
+app.command(name="compile")(compile_)
 for verb in VERBS:
     app.command()(verb)
 
@@ -263,8 +268,7 @@ def main() -> None:
             print(f"error: {' '.join(text.split())} (see sar-eval --help)", file=sys.stderr)
         code = InputError.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        print("error: interrupted", file=sys.stderr)
-        code = 3
+        code = INTERRUPTED
     except SarError as error:
         print(f"error: {error}", file=sys.stderr)
         code = error.exit_code
@@ -274,6 +278,9 @@ def main() -> None:
         code = RunError.exit_code
     except OSError as error:
         print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        code = RunError.exit_code
+    if code == INTERRUPTED:
+        print("error: interrupted", file=sys.stderr)
         code = RunError.exit_code
     if stop.reason:
         # Python's shutdown restores the default handlers, and one more signal would then replace the exit code.

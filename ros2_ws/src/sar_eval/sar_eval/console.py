@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import signal
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -52,6 +55,11 @@ def bar(*columns: str, threaded: bool = True) -> Progress:
     """A progress bar on a terminal; nothing at all in a log file. Not threaded, for who forks: it waits for updates."""
     text = [TextColumn("{task.description}"), BarColumn(), *(TextColumn(c) for c in columns), TimeElapsedColumn()]
     return Progress(*text, console=err, disable=not err.is_terminal, auto_refresh=threaded)
+
+
+def command_line() -> str:
+    """What to type to go on: this command, or what stands around it, such as docker compose."""
+    return os.environ.get("SAR_COMMAND") or shlex.join(["sar-eval", *sys.argv[1:]])
 
 
 def note(text: str) -> None:

@@ -165,7 +165,7 @@ def _px4() -> list[Probe]:
             else "the px4 package or a px4io/px4-sitl image; put px4 on PATH or set PX4_BIN",
         ),
         _module("pymavlink", "setpoints to PX4", "pip install pymavlink"),
-        _module("mavsdk", "PX4 life cycle, parameters and failures", "pip install mavsdk"),
+        _module("mavsdk", "an outside client for PX4 and for sar-eval sitl", "pip install mavsdk"),
     ]
 
 

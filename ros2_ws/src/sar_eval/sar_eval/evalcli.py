@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +12,7 @@ import typer
 
 from sar_core.errors import RunError
 from sar_eval.campaigncli import campaign_tables, check_ending, fly_campaign
-from sar_eval.console import PATTERN_HELP, Json, note, out, say
+from sar_eval.console import PATTERN_HELP, Json, command_line, note, out, say
 from sar_eval.stage1cli import fly_stage1
 from sar_eval.studycli import DEFAULT_WORKERS, Workers
 
@@ -29,6 +27,7 @@ def evaluate(
     patterns: Annotated[
         list[str] | None, typer.Option("--pattern", help=f"Of Stage 2; may be repeated. {PATTERN_HELP}")
     ] = None,
+    duration_s: Annotated[float | None, typer.Option(help="Search time of Stage 2's missions; default: 240 s.")] = None,
     workers: Workers = DEFAULT_WORKERS,
     as_json: Json = False,
 ) -> None:
@@ -38,24 +37,41 @@ def evaluate(
 
     Stopped or killed, the same command goes on. Ends in false-alarm and collision rates with 95 % intervals.
     """
-    from sar_eval.evaluation import CAMPAIGN, FULL, REDUCED, REPORT, STAGE1, Extent, follow, place_of, reference_of
+    from sar_eval.evaluation import (
+        CAMPAIGN,
+        FULL,
+        REDUCED,
+        REPORT,
+        STAGE1,
+        Extent,
+        begun_in,
+        follow,
+        place_of,
+        reference_of,
+    )
     from sar_eval.folders import ready_folder
     from sar_eval.plan import DEFAULT_WORLD, flight_order, parse_numbers
     from sar_eval.workers import Crew
+    from sar_swarm.patterns import canonical
 
     usual = FULL if full else REDUCED
     extent = Extent(
         usual.episodes if episodes is None else parse_numbers(episodes, "episodes"),
-        usual.patterns if patterns is None else tuple(patterns),
+        usual.patterns if patterns is None else tuple(canonical(name) for name in patterns),
+        duration_s,
     )
     ready_folder(base.parent)
-    with tempfile.TemporaryDirectory(prefix=f".{base.name}.", dir=base.parent) as scratch:
-        rows = Path(scratch) / STAGE1
-        _stage1(parse_numbers(seeds, "seeds"), rows, workers)
-        evaluation = follow(rows, extent)
-        folder = place_of(evaluation, base)
-        ready_folder(folder)
-        os.replace(rows, folder / STAGE1)
+    begun = begun_in(base, extent, parse_numbers(seeds, "seeds"))
+    if begun is not None:
+        folder, evaluation = begun
+    else:
+        with tempfile.TemporaryDirectory(prefix=f".{base.name}.", dir=base.parent) as scratch:
+            rows = Path(scratch) / STAGE1
+            _stage1(parse_numbers(seeds, "seeds"), rows, workers)
+            evaluation = follow(rows, extent)
+            folder = place_of(evaluation, base)
+            ready_folder(folder)
+            os.replace(rows, folder / STAGE1)
     plan = evaluation.plan
     chosen = plan.choice.seeds
     note(f"{folder / STAGE1}: the median seeds are {', '.join(map(str, chosen))}")
@@ -63,8 +79,7 @@ def evaluate(
         folder / CAMPAIGN, evaluation.manifest, plan, flight_order(plan.tasks), Crew(workers), "none"
     )
     if ending.left:
-        again = shlex.join(["sar-eval", *sys.argv[1:]])
-        note(f"stopped with {ending.left} of {ending.planned} missions to fly; go on with: {again}")
+        note(f"stopped with {ending.left} of {ending.planned} missions to fly; go on with: {command_line()}")
         raise typer.Exit(RunError.exit_code)
     note(f"flying {len(evaluation.replayed)} of them again, with bags to watch; they must come out the same")
     fly_campaign(folder / CAMPAIGN, evaluation.manifest, plan, evaluation.replayed, Crew(workers), "all")

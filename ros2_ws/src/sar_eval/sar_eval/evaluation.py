@@ -4,15 +4,17 @@
     campaign/       the Stage-2 campaign of the median seeds
     report/         what it comes to
 
-Stage 1 is always flown whole: it takes seconds, and what it gives decides which campaign this is. The same command goes
-on where it was left; another one, or another version of the code, gets a folder of its own.
+Stage 1 is flown whole: it takes seconds, and what it gives decides which campaign this is. The same command goes on
+where it was left; another one, or another version of the code, gets a folder of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sar_analysis.stage1 import read_stage1
 from sar_core.errors import InputError
 from sar_eval.config import Scenario
 from sar_eval.manifest import Manifest, make_manifest, read_manifest
@@ -32,6 +34,7 @@ class Extent:
 
     episodes: tuple[int, ...]
     patterns: tuple[str, ...]
+    duration_s: float | None = None
 
 
 REDUCED = Extent(tuple(range(5)), ("partitioned_lawnmower", "pheromone"))
@@ -62,7 +65,7 @@ def follow(stage1: Path, extent: Extent) -> Evaluation:
     """The campaign of a Stage-1 file's median seeds."""
     seeds, origin = choose_seeds(None, stage1)
     choice = Choice(
-        scenario=Scenario(),
+        scenario=Scenario() if extent.duration_s is None else Scenario(duration_s=extent.duration_s),
         worlds=(DEFAULT_WORLD,),
         patterns=extent.patterns,
         victims="both",
@@ -75,16 +78,37 @@ def follow(stage1: Path, extent: Extent) -> Evaluation:
     return Evaluation(plan, make_manifest(plan, replace(origin, file=STAGE1)))
 
 
+def places(base: Path) -> Iterator[Path]:
+    """base, base-2, base-3 ..."""
+    yield base
+    yield from (base.with_name(f"{base.name}-{number}") for number in range(2, 10_000))
+
+
 def place_of(evaluation: Evaluation, base: Path) -> Path:
-    """The first of base, base-2, base-3 ... that is new or holds this very campaign."""
-    for number in range(1, 10_000):
-        folder = base if number == 1 else base.with_name(f"{base.name}-{number}")
-        if not folder.exists():
-            return folder
-        found = read_manifest(folder / CAMPAIGN) if folder.is_dir() else None
-        if found is not None and found.identity == evaluation.manifest.identity:
+    """The first of the places that is new or holds this very campaign."""
+    for folder in places(base):
+        if not folder.exists() or _holds(folder, evaluation):
             return folder
     raise InputError(f"{base}: too many folders of this name")
+
+
+def begun_in(base: Path, extent: Extent, seeds: tuple[int, ...]) -> tuple[Path, Evaluation] | None:
+    """Where this evaluation was begun, and it: Stage 1 of the same code and seeds need not be flown again."""
+    for folder in places(base):
+        if not folder.exists():
+            return None
+        stage1 = folder / STAGE1
+        if not stage1.is_file() or {row.seed for row in read_stage1(stage1)} != set(seeds):
+            continue
+        evaluation = follow(stage1, extent)
+        if _holds(folder, evaluation):
+            return folder, evaluation
+    return None
+
+
+def _holds(folder: Path, evaluation: Evaluation) -> bool:
+    found = read_manifest(folder / CAMPAIGN) if folder.is_dir() else None
+    return found is not None and found.identity == evaluation.manifest.identity
 
 
 def reference_of(episode_set: str | None) -> Path | None:

@@ -70,7 +70,7 @@ class Attempts:
         reason = record.result["invalid_reason"]
         seen = {key: record.result[key] for key in ("flight_time_s", "collisions")}
         self.spoilt.append({"reason": reason, "detail": detail, **seen})
-        if len(self.spoilt) > self._retries:
+        if len(self.spoilt) > self._retries or record.run.get("final"):
             return False
         if self._tell is not None:
             self._tell(f"attempt {len(self.spoilt)} was spoilt ({reason}: {detail}); it is flown again")
@@ -98,4 +98,4 @@ def _attempt(
             return fly_episode(episode, bag, watch, stop, csi, world)
     except SpoiltError as error:
         record = invalid_record(episode, error.reason)
-        return Record(record.result, {**record.run, "invalid_detail": error.detail})
+        return Record(record.result, {**record.run, "invalid_detail": error.detail, "final": error.final})

@@ -71,7 +71,9 @@ def mend_wheels(prefix: Path) -> int:
     spec = importlib.util.find_spec("numpy")
     if spec is None or spec.origin is None:
         raise MissingDependencyError("numpy is not installed: pip install sar-eval")
-    numpy_include = Path(spec.origin).parent / "_core" / "include"
+    # numpy 2 renamed its core; numpy 1.26 has a _core as well, without headers.
+    places = [Path(spec.origin).parent / core / "include" for core in ("_core", "core")]
+    numpy_include = next((place for place in places if place.is_dir()), places[0])
     mended = 0
     for file in prefix.glob("share/*/cmake/*.cmake"):
         text = file.read_text()

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -128,6 +129,16 @@ class Ledger:
                 "make room and give the same command again"
             ) from error
         self.records[record.result["episode_id"]] = record
+
+    def take_out(self, keys: Iterable[str]) -> list[Record]:
+        """Records that are to be flown again, off the ledger in one step; the caller keeps them elsewhere first."""
+        gone = set(keys)
+        left = {key: record for key, record in self.records.items() if key not in gone}
+        taken = [self.records[key] for key in self.records if key in gone]
+        if taken:
+            write_whole(self.path, "".join(json.dumps(record.as_dict()) + "\n" for record in left.values()))
+            self.records = left
+        return taken
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -170,6 +170,7 @@ def fingerprint() -> dict[str, Any]:
     return {
         "sar_eval": __version__,
         "hostname": socket.gethostname(),
+        "image": os.environ.get("SAR_IMAGE"),
         "platform": platform.platform(),
         "python": sys.version.split()[0],
         "processor": _processor(),

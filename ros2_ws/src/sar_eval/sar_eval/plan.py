@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from sar_core.errors import InputError
 from sar_core.streams import stream
 from sar_eval.config import Episode, Scenario, Source, prepare
 from sar_eval.missions import CALIBRATION_SEED
+from sar_eval.tiers import AUTOPILOTS
 from sar_swarm.patterns import PATTERNS, canonical
 
 CONDITIONS = tuple(name for name in PATTERNS if name != "policy")
@@ -197,6 +199,14 @@ def flight_order(tasks: Iterable[Task], shuffle: int | None = None) -> list[Task
     return [ordered[int(k)] for k in np.asarray(order)]
 
 
+def told_time(seconds: float) -> str:
+    """A span of time as people say it."""
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    minutes = math.ceil(seconds / 60.0)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
 @dataclass(frozen=True)
 class Cost:
     """What flying so many missions takes on this machine, and where the figures come from."""
@@ -222,7 +232,8 @@ def cost(tasks: Iterable[Task], workers: int, bags: str, flown: Iterable[dict[st
     work = list(tasks)
     walls = [(run["wall_s"] + run["setup_s"], run["rtf"] * run["wall_s"]) for run in flown if run.get("wall_s")]
     spent, simulated = sum(w for w, _ in walls), sum(s for _, s in walls)
-    rtf = simulated / spent if spent > 0.0 else STATED_RTF
+    paced = [task.speed for task in work if task.tier in AUTOPILOTS]
+    rtf = simulated / spent if spent > 0.0 else min(paced, default=STATED_RTF)
     basis = f"measured on {len(walls)} episodes here" if spent > 0.0 else "stated, nothing measured yet"
     seconds = [task.scenario.duration_s + OVERHEAD_S for task in work]
     bag_bytes = sum(s * task.scenario.drones for s, task in zip(seconds, work, strict=True)) * BAG_BYTES_PER_S

@@ -50,12 +50,16 @@ class SimTick(NamedTuple):
 
 
 class SpoiltError(RunError):
-    """The host or a vehicle's simulator failed: ``reason`` is the code in the record."""
+    """The host or a vehicle's simulator failed: ``reason`` is the code in the record.
 
-    def __init__(self, reason: str, detail: str) -> None:
+    ``final``: no other attempt would do better, for what is wrong is how things are set up.
+    """
+
+    def __init__(self, reason: str, detail: str, final: bool = False) -> None:
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
+        self.final = final
 
 
 Stop = Callable[[], str | None]

@@ -22,10 +22,11 @@ from pathlib import Path
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval.bagstore import is_url, send_bag
 from sar_eval.console import Stopper
-from sar_eval.episode import Record
+from sar_eval.episode import Progress, Record
 from sar_eval.flying import fly
 from sar_eval.plan import Task
 from sar_eval.recorder import partial_of
+from sar_eval.tiers import repeats
 
 RETRIES = 1
 """How often a mission is flown again after the simulator raised."""
@@ -60,16 +61,23 @@ class Outcome:
     fatal: bool = False
 
 
-def fly_job(job: Job, stop: Callable[[], str | None] | None = None) -> Outcome:
-    """Fly one mission, once more if the simulator raises; what a worker process or a cluster's worker calls."""
+def fly_job(
+    job: Job, stop: Callable[[], str | None] | None = None, tell: Callable[[str], None] | None = None
+) -> Outcome:
+    """Fly one mission, once more if the simulator raises; what a worker process or a cluster's worker calls.
+
+    ``tell`` hears of attempts that were spoilt and, where a mission takes minutes, how far it is.
+    """
     if job.scratch is not None and is_url(job.scratch):
-        return _fly_and_send(job, stop)
+        return _fly_and_send(job, stop, tell)
+    told = None if tell is None else lambda text: tell(f"{job.task.key}: {text}")
     for attempt in range(1 + RETRIES):
         bag = None if job.scratch is None else Path(job.scratch) / uuid.uuid4().hex / job.task.key
         episode = None
         try:
             episode = job.task.prepare()
-            record = fly(episode, bag, None, stop, speed=job.task.speed)
+            watch = None if told is None or repeats(job.task.tier) else Milestones(job.task.scenario.duration_s, told)
+            record = fly(episode, bag, watch, stop, speed=job.task.speed, tell=told)
             break
         except Exception as error:
             unreadable = episode is None and isinstance(error, SarError)
@@ -78,15 +86,41 @@ def fly_job(job: Job, stop: Callable[[], str | None] | None = None) -> Outcome:
                 return Outcome(job, reason="host_error", message=str(error), fatal=True)
             if attempt == RETRIES:
                 return Outcome(job, bag=_left(bag), reason="simulator_error", message=traceback.format_exc())
+    if record.run.get("final"):
+        message = f"{record.result['invalid_reason']}: {record.run['invalid_detail']}"
+        return Outcome(job, reason=record.result["invalid_reason"], message=message, fatal=True)
     run = {**record.run, "bag": None, "worker": os.getpid()}
     return Outcome(job, Record(record.result, run), None if record.run["bag"] is None else str(bag))
 
 
-def _fly_and_send(job: Job, stop: Callable[[], str | None] | None) -> Outcome:
+class Milestones:
+    """Tells how far a mission is: when its search begins, and every minute of it."""
+
+    EVERY_S = 60.0
+
+    def __init__(self, duration_s: float, tell: Callable[[str], None]) -> None:
+        self._duration_s, self._tell = duration_s, tell
+        self._next_s = 0.0
+
+    def __call__(self, now: Progress) -> None:
+        if now.time_s < 2.0:
+            self._next_s = 0.0  # another attempt
+        if now.search_time_s <= self._next_s:
+            return
+        self._next_s = self.EVERY_S * (now.search_time_s // self.EVERY_S + 1.0)
+        self._tell(
+            f"{now.search_time_s:.0f} of {self._duration_s:.0f} s searched, coverage {now.coverage:.0%}, "
+            f"collisions {now.collisions}"
+        )
+
+
+def _fly_and_send(
+    job: Job, stop: Callable[[], str | None] | None, tell: Callable[[str], None] | None = None
+) -> Outcome:
     """Record on this machine, then take the bag to where the campaign wants it."""
     assert job.scratch is not None
     with tempfile.TemporaryDirectory(prefix="sar-eval.") as here:
-        outcome = fly_job(replace(job, scratch=here), stop)
+        outcome = fly_job(replace(job, scratch=here), stop, tell)
         try:
             bag = None if outcome.bag is None else send_bag(Path(outcome.bag), job.scratch)
         except (OSError, SarError) as error:
@@ -120,7 +154,7 @@ def _serve(pipe: Connection) -> None:
     while told_to_stop() is None:
         try:
             job = pipe.recv()
-            outcome = fly_job(job, stop)
+            outcome = fly_job(job, stop, pipe.send)
             if told_to_stop() is None:
                 pipe.send(outcome)
         except (EOFError, OSError):
@@ -135,12 +169,13 @@ class _Worker:
 
 
 class Crew:
-    """So many worker processes; ``fly`` yields outcomes as they come."""
+    """So many worker processes; ``fly`` yields outcomes as they come, ``tell`` hears what workers say meanwhile."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, tell: Callable[[str], None] = lambda text: None) -> None:
         if size < 1:
             raise InputError(f"workers = {size}: must be 1 or more")
         self.size = size
+        self.tell = tell
         self.lost = 0
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["sar_eval.workers"])
@@ -183,6 +218,9 @@ class Crew:
                     job = worker.job
                     assert job is not None
                     outcome = self._hear(worker)
+                    if isinstance(outcome, str):
+                        self.tell(outcome)
+                        continue
                     if outcome is None:
                         losses[job.task.key] = losses.get(job.task.key, 0) + 1
                         if losses[job.task.key] <= LOSSES:
@@ -213,17 +251,18 @@ class Crew:
             except OSError:
                 continue  # it has died; reading from its pipe will say so
 
-    def _hear(self, worker: _Worker) -> Outcome | None:
-        """What a worker says; None if it has died, and then it is let go."""
+    def _hear(self, worker: _Worker) -> Outcome | str | None:
+        """What a worker says, its job's outcome or a remark; None if it has died, and then it is let go."""
         try:
-            outcome: Outcome = worker.pipe.recv()
+            outcome: Outcome | str = worker.pipe.recv()
         except (EOFError, OSError):
             self.lost += 1
             worker.pipe.close()
             worker.process.join()
             self._workers.remove(worker)
             return None
-        worker.job = None
+        if not isinstance(outcome, str):
+            worker.job = None
         return outcome
 
     def close(self) -> None:
