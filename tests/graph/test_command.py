@@ -102,11 +102,13 @@ def test_nodes_started_one_by_one_with_a_parameter_file_find_each_other(plan, al
 
 
 def test_a_node_shows_its_stage_and_lets_nobody_change_it(plan, tmp_path):
+    """To an onlooker with the two variables that docs/ros.md names and nothing else of ours."""
     with Graph(plan(seed=5, drones=2), tmp_path / "bag", speed_factor=2.0, **PATIENT) as graph:
         graph.start()
         assert graph.wait_until_ready() < PATIENT["ready_timeout_s"]
         command = [sys.executable, "-c", LOOK]
-        environment = {**os.environ, **graph.environment}
+        onlooker = {"ROS_DOMAIN_ID": str(graph.domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+        environment = {**os.environ, **onlooker}
         seen = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
         graph.interrupt()
         record = graph.wait()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import mmap
-import os
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +17,10 @@ from sar_eval.graph import (
     FIRST_PORT,
     PORTS_PER_DOMAIN,
     UNICAST_OFFSET,
+    graph_environment,
     own_domain,
     read_record,
     require_ros,
-    sweep_memory,
 )
 
 
@@ -57,17 +56,18 @@ def test_a_domain_that_someone_else_uses_is_left_alone(monkeypatch, tmp_path):
             assert second != first
 
 
-def test_only_own_and_unused_shared_memory_is_removed(monkeypatch, tmp_path):
-    """A segment and its lock, a port of the domain; not another domain's, not another's segment, not one in use."""
-    monkeypatch.setattr(graph, "MEMORY", tmp_path)
-    port = FIRST_PORT + PORTS_PER_DOMAIN * 5 + 11
-    ours = ["fastrtps_aa", "fastrtps_aa_el", f"fastrtps_port{port}", f"sem.fastrtps_port{port}_mutex"]
-    others = ["fastrtps_bb", f"fastrtps_port{port + PORTS_PER_DOMAIN}", "fastrtps_cc", "something"]
-    for name in (*ours, *others):
-        (tmp_path / name).write_bytes(bytes(8))
-    with (tmp_path / "fastrtps_cc").open("rb") as file, mmap.mmap(file.fileno(), 8, prot=mmap.PROT_READ):
-        sweep_memory({"fastrtps_aa", "fastrtps_cc"}, 5)
-    assert sorted(os.listdir(tmp_path)) == sorted(others)
+def test_nodes_keep_to_the_loopback_and_to_profiles_that_somebody_has(monkeypatch, tmp_path):
+    for name in ("FASTRTPS_DEFAULT_PROFILES_FILE", "RMW_IMPLEMENTATION"):
+        monkeypatch.delenv(name, raising=False)
+    ours = graph_environment(7, tmp_path)
+    assert Path(ours["FASTRTPS_DEFAULT_PROFILES_FILE"]).is_file()
+    assert ours["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SYSTEM_DEFAULT", "any other adds shared memory to our profile"
+    for name, value in (("FASTRTPS_DEFAULT_PROFILES_FILE", "mine.xml"), ("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            theirs = graph_environment(7, tmp_path)
+        assert "FASTRTPS_DEFAULT_PROFILES_FILE" not in theirs
+        assert theirs["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
 
 
 def test_a_bag_that_was_whole_after_the_record_stands_in_it(tmp_path):

@@ -32,6 +32,7 @@ from sar_eval.flying import RETRIES, repeat
 from sar_eval.invalid import invalid_record
 from sar_eval.nodetable import NODES, STARTED, Settings, node_table, settings_of
 from sar_eval.recorder import partial_of, refuse_existing
+from sar_eval.resources import share_dir
 from sar_eval.scribe import load_codecs
 from sar_eval.simulator import Stop
 from sar_eval.start import hear, interrupt
@@ -41,10 +42,11 @@ DOMAINS = range(1, 102)
 """Domains whose ports lie below Linux's ephemeral range."""
 FIRST_PORT, PORTS_PER_DOMAIN, UNICAST_OFFSET = 7400, 250, 10
 """DDS numbers its UDP ports by domain (OMG DDSI-RTPS 2.2, section 9.6.1.1)."""
-MEMORY = Path("/dev/shm")
+PROFILES = "FASTRTPS_DEFAULT_PROFILES_FILE"
 LEAVE_S = 5.0
-END_S = 4.0
-"""Wall time a process has to go by itself, and then on order: autopilots are ended with it."""
+END_S = 8.0
+"""Wall time a process has to go by itself, and then on order: autopilots are ended with it, and a node that has not
+heard of the end waits for it for five seconds."""
 POLL_S = 0.01
 WATCH_S = 0.25
 ASK_AGAIN_S = 0.5
@@ -103,7 +105,6 @@ class Graph:
         self.domain = 0
         self._given = {"bag": bag, "record_csi": csi, **others}
         self._held = contextlib.ExitStack()
-        self.memory: set[str] = set()
 
     def __enter__(self) -> Graph:
         self.domain = self._held.enter_context(own_domain())
@@ -113,7 +114,6 @@ class Graph:
 
     def __exit__(self, *_: object) -> None:
         leave(self.processes)
-        sweep_memory(self.memory, self.domain)
         self._held.close()
 
     @property
@@ -143,7 +143,6 @@ class Graph:
         """Whether the record is still to come; notes in passing when the first tick began."""
         if not math.isfinite(self._ready_s) and self.file.with_suffix(STARTED).exists():
             self._ready_s = time.monotonic() - self._began_s
-            self.memory = {name for process in self.processes.values() for name in mapped_memory(process.pid)}
         return not self.ended
 
     @property
@@ -207,12 +206,16 @@ class Graph:
 
 
 def graph_environment(domain: int, folder: Path) -> dict[str, str]:
-    """Of every process of a graph."""
-    return {
-        "ROS_DOMAIN_ID": str(domain),
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        "ROS_LOG_DIR": str(folder),
-    }
+    """Of every process of a graph: it is heard on this host only.
+
+    With Fast DDS, ROS 2's default, nodes also do without its shared memory (configs/dds/loopback.xml says why), unless
+    somebody has profiles of their own.
+    """
+    environment = {"ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(folder)}
+    if PROFILES in os.environ or "fastrtps" not in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):
+        return {**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    profiles = share_dir("configs") / "dds" / "loopback.xml"
+    return {**environment, PROFILES: str(profiles), "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
 
 
 @contextlib.contextmanager
@@ -267,43 +270,6 @@ def _run(nodes: Sequence[str], parameters: Mapping[str, Mapping[str, Any]], envi
     except KeyboardInterrupt:
         code = RunError.exit_code
     sys.exit(code)
-
-
-def mapped_memory(pid: int | str | None) -> set[str]:
-    """Names in shared memory that a process uses and DDS gave."""
-    with contextlib.suppress(OSError):
-        lines = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace").splitlines()
-        paths = [Path(line.split(maxsplit=5)[-1]) for line in lines if f" {MEMORY}/" in line]
-        return {path.name for path in paths if "fastrtps" in path.name or "fastdds" in path.name}
-    return set()
-
-
-def domain_memory(domain: int) -> set[str]:
-    """Names in shared memory of the ports that DDS gives to a domain, and of the locks beside them."""
-    first = FIRST_PORT + PORTS_PER_DOMAIN * domain
-    ports = {f"fastrtps_port{port}" for port in range(first, first + PORTS_PER_DOMAIN)}
-    return {path.name for path in MEMORY.glob("*fastrtps_port*") if _bare(path.name) in ports}
-
-
-def _bare(name: str) -> str:
-    """A name in shared memory without what marks the locks that belong to it."""
-    return name.removeprefix("sem.").removesuffix("_mutex").removesuffix("_el")
-
-
-def sweep_memory(names: set[str], domain: int) -> None:
-    """Remove what processes of ours left in shared memory, their domain's ports included; what is in use stays."""
-    left = {path.name for path in MEMORY.glob("*fast*") if _bare(path.name) in names} | domain_memory(domain)
-    if not left:
-        return
-    used = memory_in_use()
-    for name in left:
-        if _bare(name) not in used:
-            (MEMORY / name).unlink(missing_ok=True)
-
-
-def memory_in_use() -> set[str]:
-    """Names in shared memory that any process of this host uses; graphs of different domains may share some."""
-    return {_bare(name) for entry in Path("/proc").glob("[0-9]*") for name in mapped_memory(entry.name)}
 
 
 def leave(processes: Mapping[str, BaseProcess], patience_s: float = LEAVE_S) -> dict[str, int | None]:

@@ -126,7 +126,9 @@ class ManagerNode(Shell):
         if self.ours("/episode/end", message) and self.ended is None:
             self.ended, self.ended_s = message, time.monotonic()
             self.node.get_logger().info(f"over at tick {message.tick}: {message.reason or 'done'}")
-            for wire in self.wires.values():
+            for wire in (
+                self.wires.values() if self.started_s is not None else ()
+            ):  # before that some are still nameless
                 if wire.topic not in SHARED:
                     self.audit(wire)
             self.conclude_when_told()
