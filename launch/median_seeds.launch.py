@@ -5,7 +5,7 @@ Given again it goes on; seeds_file:=stage1.jsonl takes Stage-1 results as they a
 
 from launch import LaunchDescription
 
-from sar_eval.launchgraph import described
+from sar_eval.ros.launchgraph import described
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 
-from sar_eval.launchgraph import described
+from sar_eval.ros.launchgraph import described
 
 
 def generate_launch_description() -> LaunchDescription:

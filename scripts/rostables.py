@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
-from sar_eval.launchargs import EPISODE, MEDIAN_SEEDS, NOISE_SWEEP, Argument
-from sar_eval.nodetable import ANSWERING, NODES, PARAMETERS, topic_table
+from sar_eval.ros.launchargs import EPISODE, MEDIAN_SEEDS, NOISE_SWEEP, Argument
+from sar_eval.ros.nodetable import ANSWERING, NODES, PARAMETERS, topic_table
 
 LAUNCH_FILES = {"episode": EPISODE, "median_seeds": MEDIAN_SEEDS, "noise_sweep": NOISE_SWEEP}
 

@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sar_analysis.bags import PARTIAL, SchemaVersionError, UnfinishedError
-from sar_analysis.metrics import EpisodeMetrics, episode_metrics
-from sar_analysis.records import parse_record
-from sar_analysis.textfiles import read_text
+from sar_analysis.bags.reader import PARTIAL, SchemaVersionError, UnfinishedError
+from sar_analysis.bags.textfiles import read_text
+from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.metrics.records import parse_record
 from sar_core.errors import MissingDataError, SarError
 
 RECORDS = "episodes.jsonl"

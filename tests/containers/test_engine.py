@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_eval.campaign import RESULTS
-from sar_eval.ledger import LEDGER, read_ledger
+from sar_eval.campaign.campaign import RESULTS
+from sar_eval.campaign.ledger import LEDGER, read_ledger
 from tests.containers.engine import IMAGE, ROOT, SHORT, Stack, call, require, until
 
 require()

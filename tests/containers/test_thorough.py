@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_eval.bagcheck import check_bag
-from sar_eval.ledger import LEDGER, read_ledger
+from sar_eval.bag.check import check_bag
+from sar_eval.campaign.ledger import LEDGER, read_ledger
 from tests.containers.engine import SHORT, Stack, call, require, until
 
 require()

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_eval.config import load_named_vehicle
-from sar_eval.fly import COLUMNS, Script, fly_script, read_script
+from sar_eval.scenario.model import load_named_vehicle
+from sar_eval.studies.fly import COLUMNS, Script, fly_script, read_script
 
 from .manoeuvres import DATA, RECORDINGS, Floats, figures, read_trace
 
@@ -106,7 +106,7 @@ def test_without_noise_a_hover_stands_still() -> None:
 
 
 def test_a_trace_written_is_a_script_readable(tmp_path: Path) -> None:
-    from sar_eval.fly import write_trace
+    from sar_eval.studies.fly import write_trace
 
     script = read_script(DATA / "yaw_step_90deg.csv")
     write_trace(tmp_path / "trace.csv", fly_script(script, load_named_vehicle("sihsim_quadx"), 3))

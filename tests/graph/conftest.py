@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sar_eval.config import Episode, Scenario, prepare
-from sar_eval.episode import Record, fly_episode
-from sar_eval.kernels import compile_kernels
+from sar_eval.episode.flight import Record, fly_episode
+from sar_eval.episode.kernels import compile_kernels
+from sar_eval.scenario.model import Episode, Scenario, prepare
 
 HERE = Path(__file__).parent
 PATIENT = {"lockstep_timeout_s": 60.0, "ready_timeout_s": 120.0}

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from sar_eval.bagcheck import check_bag
-from sar_eval.config import Episode, Scenario, prepare
-from sar_eval.graph import fly_graph
-from sar_eval.kernels import compile_kernels
-from sar_eval.nodetable import PATIENCE
+from sar_eval.bag.check import check_bag
+from sar_eval.episode.kernels import compile_kernels
+from sar_eval.ros.graph import fly_graph
+from sar_eval.ros.nodetable import PATIENCE
+from sar_eval.scenario.model import Episode, Scenario, prepare
 
 REFUSAL = "PX4_PARAM_SAR_REFUSE_ARM"
 

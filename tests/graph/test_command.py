@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sar_eval.bagcheck import check_bag
-from sar_eval.graph import Graph, graph_environment, own_domain
-from sar_eval.nodetable import NODES, node_table, settings_of
+from sar_eval.bag.check import check_bag
+from sar_eval.ros.graph import Graph, graph_environment, own_domain
+from sar_eval.ros.nodetable import NODES, node_table, settings_of
 from tests.graph.conftest import PATIENT
 
 TIMEOUT_S = 300.0
@@ -67,7 +67,7 @@ def test_the_command_prints_the_record_that_run_prints(plan, tmp_path):
     [("seed:=-1", "seed"), ("lockstep_timeout_s:=0.0", "lockstep_timeout_s"), ("episode:=two", "episode")],
 )
 def test_a_parameter_out_of_range_is_refused_by_name(parameter, word):
-    done = run("sar_eval.nodes", "sim", "--ros-args", "-p", parameter)
+    done = run("sar_eval.ros", "sim", "--ros-args", "-p", parameter)
     assert done.returncode == 1, done.stderr
     assert word in done.stderr and "Traceback" not in done.stderr
 
@@ -83,7 +83,7 @@ def test_nodes_started_one_by_one_with_a_parameter_file_find_each_other(plan, al
         words = ("--ros-args", "--params-file", str(tmp_path / "parameters.yaml"))
         nodes = {
             name: subprocess.Popen(
-                [sys.executable, "-m", "sar_eval.nodes", name, *words],
+                [sys.executable, "-m", "sar_eval.ros", name, *words],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sar_eval.bagcheck import check_bag
-from sar_eval.graph import Graph, fly_graph
-from sar_eval.nodetable import NODES
+from sar_eval.bag.check import check_bag
+from sar_eval.ros.graph import Graph, fly_graph
+from sar_eval.ros.nodetable import NODES
 from tests.graph.conftest import PATIENT
 
 READY_S = 15.0

@@ -9,9 +9,9 @@ import pytest
 from mcap.reader import make_reader
 from rosbags.highlevel import AnyReader
 
-from sar_eval.bagcheck import check_bag
-from sar_eval.graph import fly_graph
-from sar_eval.nodetable import ANSWERING, topic_table
+from sar_eval.bag.check import check_bag
+from sar_eval.ros.graph import fly_graph
+from sar_eval.ros.nodetable import ANSWERING, topic_table
 from tests.graph.conftest import PATIENT
 
 MISSIONS = {

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sar_eval import interfaces
-from sar_eval.messages import type_hash, typestore
-from sar_eval.resources import share_dir
+from sar_eval.bag.messages import type_hash, typestore
+from sar_eval.ros import interfaces
+from sar_eval.scenario.resources import share_dir
 
 NAMES = sorted(file.stem for file in (share_dir("sar_msgs") / "msg").glob("*.msg"))
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sar_eval.graph import Graph
+from sar_eval.ros.graph import Graph
 from tests.graph.conftest import PATIENT
 
 STRANGER = Path(__file__).with_name("stranger.py")

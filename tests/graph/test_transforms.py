@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sar_sim.fleet import stamp_ns
+from sar_sim.vehicle.fleet import stamp_ns
 
 
 def test_every_drone_has_the_frame_of_its_odometry(plan, alone, read_bag):
-    from sar_eval.nodes.transforms import transforms_of
-    from sar_eval.simulator import Simulator
+    from sar_eval.backends.backend import Simulator
+    from sar_eval.ros.transforms import transforms_of
 
     episode = plan(seed=0)
     first = Simulator(episode).first()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from sar_analysis.replaydata import Replay
+from sar_analysis.render.replaydata import Replay
 
 
 def multiplied(results: dict[str, Any], replays: list[Replay], count: int) -> tuple[dict[str, Any], list[Replay]]:

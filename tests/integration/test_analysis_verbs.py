@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from sar_analysis.table import analyze
-from sar_eval.analysiscli import mission_table
-from sar_eval.cli import main
+from sar_eval.cli.analysis import mission_table
+from sar_eval.cli.app import main
 from tests.integration.conftest import Run
 from tests.unit.sar_analysis.test_degenerate import bag, campaign
 

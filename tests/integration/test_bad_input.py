@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from sar_core.errors import RunError
-from sar_eval import cli, fly
-from sar_eval.bagcheck import check_bag
-from sar_eval.episode import Record
-from sar_eval.ledger import Ledger
-from sar_eval.resources import params_path, world_path
+from sar_eval.bag.check import check_bag
+from sar_eval.campaign.ledger import Ledger
+from sar_eval.cli import app as cli
+from sar_eval.episode.flight import Record
+from sar_eval.scenario.resources import params_path, world_path
+from sar_eval.studies import fly
 
 Outcome = tuple[int, str]
 

@@ -18,17 +18,17 @@ from typing import Any
 import pytest
 
 from sar_core.errors import SarError
-from sar_eval.bagcheck import check_bag
-from sar_eval.campaign import Ending, open_campaign
-from sar_eval.cli import app
-from sar_eval.config import Scenario
-from sar_eval.kernels import compile_kernels
-from sar_eval.killcheck import disturb, finish, result_part
-from sar_eval.ledger import LEDGER, read_ledger
-from sar_eval.manifest import Manifest, make_manifest
-from sar_eval.merging import merge
-from sar_eval.plan import Choice, Plan, flight_order, make_plan, select
-from sar_eval.workers import LOSSES, Crew, Job
+from sar_eval.bag.check import check_bag
+from sar_eval.campaign.campaign import Ending, open_campaign
+from sar_eval.campaign.ledger import LEDGER, read_ledger
+from sar_eval.campaign.manifest import Manifest, make_manifest
+from sar_eval.campaign.merging import merge
+from sar_eval.campaign.plan import Choice, Plan, flight_order, make_plan, select
+from sar_eval.campaign.workers import LOSSES, Crew, Job
+from sar_eval.cli.app import app
+from sar_eval.episode.kernels import compile_kernels
+from sar_eval.scenario.model import Scenario
+from tests.soak.killcheck import disturb, finish, result_part
 
 SCENARIO = "drones: 2\nduration_s: 5.0\nradio: null\n"
 OPTIONS = ["--pattern", "random_walk", "--seeds", "1,4,7", "--episodes", "0-3", "--victims", "present"]
@@ -104,7 +104,15 @@ def test_killed_again_and_again_and_stopped_by_hand_it_changes_no_byte(options, 
     options += ["--workers", "2"]
     after = disturb(options, folder, kills=2, seed=1)
     assert after[-1] >= 1
-    command = [sys.executable, "-c", "from sar_eval.cli import main; main()", "stage2", *options, "--out", str(folder)]
+    command = [
+        sys.executable,
+        "-c",
+        "from sar_eval.cli.app import main; main()",
+        "stage2",
+        *options,
+        "--out",
+        str(folder),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     give_up = time.monotonic() + 300.0
     while len(read_ledger(folder / LEDGER)) <= after[-1] and time.monotonic() < give_up:
@@ -193,7 +201,7 @@ def stage2(*options: str | Path, limit_bytes: int | None = None) -> subprocess.C
         if limit_bytes is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
 
-    command = [sys.executable, "-c", "from sar_eval.cli import main; main()", "stage2", *map(str, options)]
+    command = [sys.executable, "-c", "from sar_eval.cli.app import main; main()", "stage2", *map(str, options)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, preexec_fn=confine)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import sar_eval as package
-from sar_eval.resources import names, world_path
+from sar_eval.scenario.resources import names, world_path
 
 FLYING_VERBS = (
     "run",
@@ -30,7 +30,7 @@ FLYING_VERBS = (
     "replay",
 )
 VERBS = (*FLYING_VERBS, "sitl", "draw", "doctor", "bench", "world check", "bag check", "bag repair")
-WITHOUT_MATPLOTLIB = "import sys; sys.modules['matplotlib'] = None; from sar_eval.cli import main; main()"
+WITHOUT_MATPLOTLIB = "import sys; sys.modules['matplotlib'] = None; from sar_eval.cli.app import main; main()"
 SHORT = ("run", "--world", "village", "--drones", "2", "--duration-s", "3", "--seed", "4", "--episode", "1")
 
 RESULT_FIELDS = {

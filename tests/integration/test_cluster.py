@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from sar_core.errors import ContractError, RunError
-from sar_eval.campaign import open_campaign
-from sar_eval.cluster import Cluster, fly_remote
-from sar_eval.config import Scenario
-from sar_eval.kernels import compile_kernels
-from sar_eval.killcheck import result_part
-from sar_eval.ledger import LEDGER
-from sar_eval.manifest import code, make_manifest
-from sar_eval.plan import Choice, make_plan
-from sar_eval.workers import Crew, Job
+from sar_eval.campaign.campaign import open_campaign
+from sar_eval.campaign.cluster import Cluster, fly_remote
+from sar_eval.campaign.ledger import LEDGER
+from sar_eval.campaign.manifest import code, make_manifest
+from sar_eval.campaign.plan import Choice, make_plan
+from sar_eval.campaign.workers import Crew, Job
+from sar_eval.episode.kernels import compile_kernels
+from sar_eval.scenario.model import Scenario
+from tests.soak.killcheck import result_part
 
 pytest.importorskip("distributed", reason="dask.distributed is missing: pip install 'sar-eval[cluster]'")
 
@@ -93,7 +93,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(dask, tmp_path):
 
 def test_a_worker_with_other_code_is_refused(dask, monkeypatch):
     address, _ = dask
-    monkeypatch.setattr("sar_eval.cluster.code", lambda: {**code(), "sar_sim": "0123456789abcdef"})
+    monkeypatch.setattr("sar_eval.campaign.cluster.code", lambda: {**code(), "sar_sim": "0123456789abcdef"})
     with pytest.raises(ContractError, match=r"on tcp://127.* sar_sim is .*, here it is 0123456789ab"):
         Cluster(address)
 
@@ -105,7 +105,7 @@ def test_a_worker_that_came_later_with_other_code_flies_nothing():
 
 
 def test_no_scheduler_is_told_in_one_line(monkeypatch):
-    monkeypatch.setattr("sar_eval.cluster.CONNECT_S", 0.5)
+    monkeypatch.setattr("sar_eval.campaign.cluster.CONNECT_S", 0.5)
     with pytest.raises(RunError, match="no scheduler with a worker"):
         Cluster("tcp://127.0.0.1:9")
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_eval.config import Episode, Scenario, load_named_vehicle, prepare
-from sar_eval.episode import fly_episode
-from sar_sim.fleet import Fleet
+from sar_eval.episode.flight import fly_episode
+from sar_eval.scenario.model import Episode, Scenario, load_named_vehicle, prepare
+from sar_sim.vehicle.fleet import Fleet
 
 SECONDS = 6.0
 OPTIONS = ("--world", "village", "--drones", "3", "--duration-s", str(SECONDS), "--seed", "7", "--episode", "2")

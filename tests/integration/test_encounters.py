@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sar_core.errors import InputError
-from sar_eval.encounters import KINDS, draw_courses, fly_encounter, study, summarise, table
+from sar_eval.studies.encounters import KINDS, draw_courses, fly_encounter, study, summarise, table
 
 SEEDS = range(20_000, 20_012)
 

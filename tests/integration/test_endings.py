@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from sar_core.errors import RunError
-from sar_eval import score as module
-from sar_eval.bagcheck import check_bag
-from sar_eval.config import Scenario, prepare
-from sar_eval.episode import fly_episode
-from sar_eval.recorder import BagWriter
-from sar_sim.fleet import Fleet
-from sar_sim.referee import RefereeConfig
+from sar_eval.bag.check import check_bag
+from sar_eval.bag.writer import BagWriter
+from sar_eval.episode import score as module
+from sar_eval.episode.flight import fly_episode
+from sar_eval.scenario.model import Scenario, prepare
+from sar_sim.judging.referee import RefereeConfig
+from sar_sim.vehicle.fleet import Fleet
 
 DONE = 4
 BEGIN, END = 1, 2

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from sar_analysis.medianseeds import choose
-from sar_analysis.stage1 import read_stage1
-from sar_core.errors import ContractError, InputError, MissingDataError
-from sar_eval.bagcheck import check_bag
-from sar_eval.ledger import read_ledger
-from sar_eval.publication import publish, renew
-from tests.packaging.test_results import CHECKS
 from tests.unit.sar_eval.test_publication import committed_sources
+
+from sar_analysis.stage1.medianseeds import choose
+from sar_analysis.stage1.rows import read_stage1
+from sar_core.errors import ContractError, InputError, MissingDataError
+from sar_eval.bag.check import check_bag
+from sar_eval.campaign.ledger import read_ledger
+from sar_eval.campaign.publication import publish, renew
+from tests.packaging.test_results import CHECKS
 
 SMALL = ("eval", "--seeds", "2-5", "--episodes", "0", "--pattern", "spiral", "--json")
 MISSIONS = 6

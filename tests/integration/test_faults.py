@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sar_eval.config import Scenario, prepare
-from sar_eval.episode import Flight, fly_episode
-from sar_sim.faults import FaultKind
-from sar_swarm.failsafe import Failsafe
+from sar_eval.episode.flight import Flight, fly_episode
+from sar_eval.scenario.model import Scenario, prepare
+from sar_sim.vehicle.faults import FaultKind
+from sar_swarm.piloting.failsafe import Failsafe
 
 Floats = NDArray[np.float64]
 

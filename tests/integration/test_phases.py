@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from sar_eval.config import Scenario, prepare
-from sar_eval.episode import Flight
-from sar_swarm.pursuit import Stage
+from sar_eval.episode.flight import Flight
+from sar_eval.scenario.model import Scenario, prepare
+from sar_swarm.piloting.pursuit import Stage
 
 
 def test_three_drones_take_a_constellation_around_the_victim_and_go_back_to_their_strips() -> None:

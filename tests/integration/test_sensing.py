@@ -10,9 +10,9 @@ import pytest
 from mcap.reader import make_reader
 
 from sar_core.errors import ContractError
-from sar_eval import config
-from sar_eval.config import Scenario, prepare
-from sar_eval.episode import Flight, fly_episode
+from sar_eval.episode.flight import Flight, fly_episode
+from sar_eval.scenario import model as config
+from sar_eval.scenario.model import Scenario, prepare
 
 SHORT = {"duration_s": 60.0, "drones": 4}
 
@@ -98,7 +98,7 @@ def test_a_calibration_of_another_link_budget_is_refused(monkeypatch: pytest.Mon
 def test_bad_input_is_one_line_that_helps(
     options: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sar_eval.cli import main
+    from sar_eval.cli.app import main
 
     monkeypatch.setattr("sys.argv", ["sar-eval", *options])
     with pytest.raises(SystemExit) as ended:

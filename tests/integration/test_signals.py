@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_eval.bagcheck import check_bag
-from sar_eval.bagrepair import repair_bag
+from sar_eval.bag.check import check_bag
+from sar_eval.bag.repair import repair_bag
 
 SECOND_NS = 1_000_000_000
 DONE = 4
@@ -22,7 +22,8 @@ LONG = ("run", "--world", "open_field", "--drones", "1", "--speed-mps", "2", "--
 # The command itself, noting after every tick how far it has come in a page of memory that outlives the process.
 NOTING = """
 import mmap, struct, sys
-from sar_eval import cli, episode
+from sar_eval.cli import app as cli
+from sar_eval.episode import flight as episode
 
 with open(sys.argv.pop(1), "r+b") as file:
     page = mmap.mmap(file.fileno(), 8)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_eval import cli
-from sar_eval.mavlink import VEHICLE_PORT
+from sar_eval.cli import app as cli
+from sar_eval.px4.mavlink import VEHICLE_PORT
 from tests.integration import px4rules
 from tests.integration.conftest import COMMAND, plain_environment
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from sar_core.errors import InputError
-from sar_eval import flying
-from sar_eval.bagcheck import check_bag
-from sar_eval.config import Scenario, prepare
-from sar_eval.episode import fly_episode
-from sar_eval.plan import Task
-from sar_eval.scribe import REPORT_TICKS
-from sar_eval.simulator import SimTick, Simulator, SpoiltError
-from sar_eval.workers import Job, fly_job
-from sar_swarm.controller import Command
+from sar_eval.backends.backend import SimTick, Simulator, SpoiltError
+from sar_eval.bag.check import check_bag
+from sar_eval.bag.encoders import REPORT_TICKS
+from sar_eval.campaign.plan import Task
+from sar_eval.campaign.workers import Job, fly_job
+from sar_eval.episode import attempts as flying
+from sar_eval.episode.flight import fly_episode
+from sar_eval.scenario.model import Scenario, prepare
+from sar_swarm.piloting.controller import Command
 
 
 class Frail(Simulator):

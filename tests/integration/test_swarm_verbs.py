@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_swarm.patterns import PATTERNS
-from sar_swarm.policy import random_actor
+from sar_swarm.piloting.patterns import PATTERNS
+from sar_swarm.piloting.policy import random_actor
 
 SHORT = ("--drones", "2", "--duration-s", "8", "--no-bag", "--json")
 

@@ -21,8 +21,8 @@ from launch import LaunchDescription
 from launch.actions import ExecuteProcess
 from launch.substitutions import FindExecutable
 
-from sar_eval.bagcheck import check_bag
-from sar_eval.nodetable import STARTED
+from sar_eval.bag.check import check_bag
+from sar_eval.ros.nodetable import STARTED
 
 PATIENCE_S = 400.0
 PROMPT_S = 15.0

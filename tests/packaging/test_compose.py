@@ -30,13 +30,13 @@ import yaml
 from sar_core.errors import RunError
 from sar_core.geodesy import Origin
 from sar_eval import __version__
-from sar_eval.cli import app
-from sar_eval.config import Scenario, prepare
+from sar_eval.backends.backend import SpoiltError
+from sar_eval.cli.app import app
 from sar_eval.px4.gazebo import MODULES, X500
 from sar_eval.px4.hangar import Hangar
 from sar_eval.px4.parameters import parameters_of
-from sar_eval.resources import CHECKOUT_PLACES
-from sar_eval.simulator import SpoiltError
+from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.resources import CHECKOUT_PLACES
 from tests.unit.sar_gazebo import standins
 
 ROOT = Path(__file__).resolve().parents[2]

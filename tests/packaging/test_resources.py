@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sar_core.errors import InputError, MissingDataError
-from sar_eval import resources
+from sar_eval.scenario import resources
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "ros2_ws" / "src"
@@ -33,7 +33,7 @@ WITHOUT_GAZEBO = ("stage", "csi", "touch", "truth", "partition")
 # Run by another interpreter, outside the checkout: where each folder was found and what its files hold.
 REPORT = """
 import hashlib, json, sys
-from sar_eval import resources
+from sar_eval.scenario import resources
 found = {}
 for name in sys.argv[1:]:
     folder = resources.share_dir(name)

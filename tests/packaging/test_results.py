@@ -14,22 +14,22 @@ import jsonschema
 import pytest
 import typer
 
-from sar_analysis.levels import noise_levels
-from sar_analysis.markdown import results_markdown, tables_markdown
-from sar_analysis.medianseeds import choose
-from sar_analysis.results import headlines, results_schema, seed_rates
-from sar_analysis.stage1 import read_stage1
+from sar_analysis.bags.textfiles import read_text
+from sar_analysis.render.markdown import results_markdown, tables_markdown
+from sar_analysis.results.document import headlines, results_schema, seed_rates
+from sar_analysis.results.levels import noise_levels
+from sar_analysis.stage1.medianseeds import choose
+from sar_analysis.stage1.rows import read_stage1
 from sar_analysis.table import analyze
-from sar_analysis.textfiles import read_text
-from sar_eval.cli import app
-from sar_eval.episodeset import load_set
-from sar_eval.evaluation import FULL, STAGE1_SEEDS
-from sar_eval.manifest import Manifest, read_manifest
-from sar_eval.plan import parse_numbers
-from sar_eval.publication import FLOWN, FOLDER, FOUND, HOST_KEYS, RECORDS, ROWS, RUN_KEYS, SEEDS
+from sar_eval.campaign.evaluation import FULL, STAGE1_SEEDS
+from sar_eval.campaign.manifest import Manifest, read_manifest
+from sar_eval.campaign.plan import parse_numbers
+from sar_eval.campaign.publication import FLOWN, FOLDER, FOUND, HOST_KEYS, RECORDS, ROWS, RUN_KEYS, SEEDS
+from sar_eval.cli.app import app
+from sar_eval.scenario.episodeset import load_set
 
 ROOT = Path(__file__).resolve().parents[2]
-RENEW = "run: python -m sar_eval.publication results --renew"
+RENEW = "run: python -m sar_eval.campaign.publication results --renew"
 LARGEST_BYTES = 5_000_000
 A_PLACE = re.compile(r"(?<![\w.~])/(?:home|root|tmp|work|mnt|opt|srv|usr|var|Users)/")
 QUOTED = re.compile(r"\d[\d.,]*(?: %| m| s)? \[[-\d., ]+\]")
@@ -39,7 +39,9 @@ QUOTED = re.compile(r"\d[\d.,]*(?: %| m| s)? \[[-\d., ]+\]")
 @pytest.fixture
 def published() -> Path:
     folder = ROOT / "results"
-    assert folder.is_dir(), "results/ is not there: python -m sar_eval.publication makes it of a finished evaluation"
+    assert folder.is_dir(), (
+        "results/ is not there: python -m sar_eval.campaign.publication makes it of a finished evaluation"
+    )
     return folder
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sar_eval.nodetable import topic_table
+from sar_eval.ros.nodetable import topic_table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "ros.md"

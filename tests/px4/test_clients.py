@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from sar_eval.mavlink import OFFBOARD_PORT, ORIGIN
 from sar_eval.px4.binary import find_px4
 from sar_eval.px4.launcher import Processes
+from sar_eval.px4.mavlink import OFFBOARD_PORT, ORIGIN
 from tests.integration import px4rules
 
 pytestmark = [

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from sar_eval.config import Episode, Scenario, prepare
-from sar_eval.episode import Progress, Record, fly_episode
-from sar_eval.kernels import compile_kernels
+from sar_eval.backends.backend import SpoiltError
+from sar_eval.episode.flight import Progress, Record, fly_episode
+from sar_eval.episode.kernels import compile_kernels
 from sar_eval.px4.health import Limits
 from sar_eval.px4.launcher import Processes
 from sar_eval.px4.wire import Wire
 from sar_eval.px4.world import Px4World
-from sar_eval.simulator import SpoiltError
+from sar_eval.scenario.model import Episode, Scenario, prepare
 
 SPEED = 3.0
 PATIENT = Limits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_analysis.metrics import episode_metrics
+from sar_analysis.metrics.metrics import episode_metrics
 from sar_core.errors import MissingDependencyError
-from sar_eval.backends import world_of
-from sar_eval.config import Episode, Scenario, prepare
-from sar_eval.episode import Flight, Progress, fly_episode
-from sar_eval.flying import fly
-from sar_eval.kernels import compile_kernels
+from sar_eval.backends.registry import world_of
+from sar_eval.episode.attempts import fly
+from sar_eval.episode.flight import Flight, Progress, fly_episode
+from sar_eval.episode.kernels import compile_kernels
+from sar_eval.episode.sensing import make_receiver
 from sar_eval.px4.gazebo import find_parts
 from sar_eval.px4.world import Px4World
-from sar_eval.sensing import make_receiver
-from sar_sim.fleet import stamp_ns
+from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_sim.vehicle.fleet import stamp_ns
 
 
 def lacking() -> str:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sar_analysis.metrics import episode_metrics
-from sar_eval.config import Scenario, prepare
-from sar_eval.episode import Progress, fly_episode
-from sar_eval.flying import fly
+from sar_analysis.metrics.metrics import episode_metrics
+from sar_eval.episode.attempts import fly
+from sar_eval.episode.flight import Progress, fly_episode
 from sar_eval.px4.binary import find_px4
 from sar_eval.px4.launcher import Processes
 from sar_eval.px4.world import Px4World
+from sar_eval.scenario.model import Scenario, prepare
 
 pytestmark = [
     pytest.mark.px4,

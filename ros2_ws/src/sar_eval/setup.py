@@ -26,7 +26,7 @@ def shared_files():
 setup(
     name="sar_eval",
     version="0.1.0",
-    packages=["sar_eval", "sar_eval.nodes", "sar_eval.px4", "sar_eval.sitl"],
+    packages=["sar_eval", "sar_eval.ros", "sar_eval.px4", "sar_eval.sitl"],
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/sar_eval"]),
         ("share/sar_eval", ["package.xml"]),

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_eval.messages import Layout, blank, serialise, typestore
-from sar_eval.recorder import BagWriter
-from sar_eval.scribe import episode_topics
+from sar_eval.bag.encoders import episode_topics
+from sar_eval.bag.messages import Layout, blank, serialise, typestore
+from sar_eval.bag.writer import BagWriter
 
 Floats = NDArray[np.float64]
 NS = 1_000_000_000

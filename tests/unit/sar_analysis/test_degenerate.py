@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_analysis.markdown import results_markdown, tables_markdown
-from sar_analysis.report import write_report
-from sar_analysis.results import build_results
+from sar_analysis.render.markdown import results_markdown, tables_markdown
+from sar_analysis.render.report import write_report
+from sar_analysis.results.document import build_results
 from sar_analysis.table import analyze
 from sar_core.errors import MissingDataError
 from tests.unit.sar_analysis.bagmaker import Made, straight

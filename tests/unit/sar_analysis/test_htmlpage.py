@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_analysis.charts import Axis, Curve, curve_panel, interval_bar
-from sar_analysis.graphs import _levels, envelope
-from sar_analysis.markup import join, tag
-from sar_analysis.page import link_names, match_rows, render, write_page
-from sar_analysis.panels import comparisons, number
-from sar_analysis.replaydata import Replay
-from sar_analysis.results import build_results
+from sar_analysis.render.charts import Axis, Curve, curve_panel, interval_bar
+from sar_analysis.render.graphs import _levels, envelope
+from sar_analysis.render.markup import join, tag
+from sar_analysis.render.page import link_names, match_rows, render, write_page
+from sar_analysis.render.panels import comparisons, number
+from sar_analysis.render.replaydata import Replay
+from sar_analysis.results.document import build_results
 from sar_analysis.table import Table, analyze
 from tests.unit.sar_analysis.bagmaker import Made, report, straight
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from sar_analysis import findings
-from sar_analysis.conditions import group
-from sar_analysis.metrics import EpisodeMetrics, episode_metrics
-from sar_analysis.readingspeed import reading_speed
-from sar_analysis.records import parse_record
-from sar_eval.config import Scenario, prepare
-from sar_eval.episode import fly_episode
-from sar_sim import scoring
+from benchmarks.readingspeed import reading_speed
+from sar_analysis.metrics import findings
+from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.metrics.records import parse_record
+from sar_analysis.results.conditions import group
+from sar_eval.episode.flight import fly_episode
+from sar_eval.scenario.model import Scenario, prepare
+from sar_sim.judging import scoring
 from tests.unit.sar_analysis import recompute
 
 DIGITS = 1e-9

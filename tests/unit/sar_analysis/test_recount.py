@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 import scipy
 
-from sar_analysis.markdown import results_markdown, tables_markdown
-from sar_analysis.results import build_results
-from sar_analysis.stage1 import Stage1Row
-from sar_analysis.stagegap import Foretold
+from sar_analysis.render.markdown import results_markdown, tables_markdown
+from sar_analysis.results.document import build_results
+from sar_analysis.results.stagegap import Foretold
+from sar_analysis.stage1.rows import Stage1Row
 from sar_analysis.table import analyze
-from sar_eval.config import Scenario, prepare
-from sar_eval.episode import fly_episode
+from sar_eval.episode.flight import fly_episode
+from sar_eval.scenario.model import Scenario, prepare
 from tests.unit.sar_analysis import recompute, recount
 from tests.unit.sar_analysis.recount import Cell, Row
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_analysis import aggregate
-from sar_analysis.improvement import improvement
-from sar_analysis.profiles import profile_band
-from sar_analysis.resampling import bootstrap
-from sar_analysis.scores import Scores, of_matrix
-from sar_analysis.statistics import Statistic, iqm_of, mean_of
+from sar_analysis.stats import aggregate
+from sar_analysis.stats.improvement import improvement
+from sar_analysis.stats.profiles import profile_band
+from sar_analysis.stats.resampling import bootstrap
+from sar_analysis.stats.scores import Scores, of_matrix
+from sar_analysis.stats.statistics import Statistic, iqm_of, mean_of
 
 REASON = "rliable is the oracle of these tests; get it with: pip install 'sar-eval[oracle]'"
 library = pytest.importorskip("rliable.library", reason=REASON)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sar_core.streams import stream
-from sar_eval.episodeset import LEVELS
-from sar_eval.fitflights import FitFlight, Sighting
-from sar_eval.observations import DISTANCE_EDGES_M, TIME_EDGES_S
+from sar_eval.scenario.episodeset import LEVELS
+from sar_eval.stage1.fitflights import FitFlight, Sighting
+from sar_eval.stage1.observations import DISTANCE_EDGES_M, TIME_EDGES_S
 
 TRUE_LEVEL = (-3.5, -4.0, -4.5, -5.0, None)
 TRUE_DISTANCE = (1.0, 0.5, -0.3, -1.2)

@@ -18,12 +18,12 @@ from mcap.stream_reader import StreamReader, breakup_chunk
 from rosbags.highlevel import AnyReader
 
 from sar_core.errors import InputError, MissingDataError
-from sar_eval import bagrepair
-from sar_eval.bagcheck import check_bag
-from sar_eval.bagfile import MAGIC, MESSAGE, McapFile
-from sar_eval.bagrepair import repair_bag
-from sar_eval.messages import Layout, blank, serialise, typestore
-from sar_eval.recorder import BagWriter, make_topic
+from sar_eval.bag import repair as bagrepair
+from sar_eval.bag.check import check_bag
+from sar_eval.bag.files import MAGIC, MESSAGE, McapFile
+from sar_eval.bag.messages import Layout, blank, serialise, typestore
+from sar_eval.bag.repair import repair_bag
+from sar_eval.bag.writer import BagWriter, make_topic
 
 METADATA = {
     "sar_eval": {

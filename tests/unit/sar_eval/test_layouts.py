@@ -12,10 +12,10 @@ import pytest
 import yaml
 from rosbags.interfaces import Nodetype
 
-from sar_eval.messages import typestore
-from sar_eval.nodetable import topic_table
-from sar_eval.resources import share_dir
-from sar_eval.scribe import FRAME
+from sar_eval.bag.encoders import FRAME
+from sar_eval.bag.messages import typestore
+from sar_eval.ros.nodetable import topic_table
+from sar_eval.scenario.resources import share_dir
 
 LAYOUTS = share_dir("configs") / "layouts"
 TYPES = {wire.topic: wire.msgtype for wire in topic_table(4)}

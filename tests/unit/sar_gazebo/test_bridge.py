@@ -12,7 +12,7 @@ from sar_core.errors import ContractError
 from sar_core.radio import ANTENNAS, SUBCARRIERS
 from sar_gazebo.csi import encode
 from sar_gazebo.stage import CONTACT_TOPIC, Cast
-from sar_sim.receiver import Frames
+from sar_sim.radio.receiver import Frames
 
 CAST = Cast(("uav_1", "uav_2"), ("tree_07",), CONTACT_TOPIC)
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from sar_core.errors import ContractError, InputError, RunError
 from sar_core.radio import ANTENNAS, SUBCARRIERS
-from sar_eval.config import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario, prepare
 from sar_gazebo.csi import KEYS, TIER, Cadence, Health, Radio, decode, encode, read_episode
-from sar_sim.fleet import STEP_NS, stamp_ns
-from sar_sim.receiver import Frames
+from sar_sim.radio.receiver import Frames
+from sar_sim.vehicle.fleet import STEP_NS, stamp_ns
 
 SCENARIO = Scenario(world="village", drones=2, victims=3, decoys=4, sigma=0.1, kappa=4.0)
 

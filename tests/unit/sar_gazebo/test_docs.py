@@ -11,7 +11,7 @@ import pytest
 import typer
 import yaml
 
-from sar_eval.cli import app
+from sar_eval.cli.app import app
 from sar_gazebo import stage
 
 ROOT = Path(__file__).resolve().parents[3]

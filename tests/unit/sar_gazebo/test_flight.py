@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from sar_eval.config import Episode, Scenario, prepare
-from sar_eval.episode import Progress, Record, fly_episode
-from sar_eval.kernels import compile_kernels
+from sar_eval.episode.flight import Progress, Record, fly_episode
+from sar_eval.episode.kernels import compile_kernels
 from sar_eval.px4.health import Limits
 from sar_eval.px4.launcher import Processes
+from sar_eval.scenario.model import Episode, Scenario, prepare
 from sar_gazebo.csi import BEGIN_TOPIC, KEYS, TIER
 from sar_gazebo.stage import stage
 from tests.unit.sar_gazebo.test_spectator import publish, stamped

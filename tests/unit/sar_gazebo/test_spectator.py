@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_eval.simulator import SpoiltError
+from sar_eval.backends.backend import SpoiltError
 from sar_gazebo.csi import BEGIN_TOPIC, HEALTH_TOPIC, encode
 from sar_gazebo.stage import CONTACT_TOPIC
-from sar_sim.fleet import stamp_ns
+from sar_sim.vehicle.fleet import stamp_ns
 from tests.unit.sar_gazebo.test_csi import frames_of
 
 SECOND = 1_000_000_000

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from sar_core.errors import ContractError, InputError
-from sar_eval.config import Scenario, prepare
-from sar_eval.mavlink import ORIGIN
+from sar_eval.px4.mavlink import ORIGIN
+from sar_eval.scenario.model import Scenario, prepare
 from sar_gazebo.csi import TIER, read_episode
 from sar_gazebo.stage import CONTACT_TOPIC, SENSOR, describe, main, read_cast, stage, vehicles
-from sar_sim.sdf import Node, parse_sdf
-from sar_sim.worldlint import PX4_PLUGINS, SDF_COMMAND_PACKAGES, libsdformat_check, lint_world
+from sar_sim.world.sdf import Node, parse_sdf
+from sar_sim.world.worldlint import PX4_PLUGINS, SDF_COMMAND_PACKAGES, libsdformat_check, lint_world
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "ros2_ws" / "src" / "sar_gazebo"

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from sar_eval.config import Scenario, prepare
-from sar_eval.episode import Flight
+from sar_eval.episode.flight import Flight
+from sar_eval.scenario.model import Scenario, prepare
 from sar_gazebo.csi import BEGIN_TOPIC, KEYS, TIER, decode
-from sar_sim.fleet import STEP_NS, stamp_ns
-from sar_sim.receiver import Frames
+from sar_sim.radio.receiver import Frames
+from sar_sim.vehicle.fleet import STEP_NS, stamp_ns
 
 SCENARIO = Scenario(world="village", drones=3, victims=4, decoys=4, sigma=0.1, kappa=4.0)
 SEED, INDEX = 5, 3

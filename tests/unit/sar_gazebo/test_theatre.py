@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from sar_core.errors import RunError
-from sar_eval.config import Scenario, prepare
+from sar_eval.backends.backend import SpoiltError
 from sar_eval.px4 import gazebo as parts
-from sar_eval.simulator import SpoiltError
+from sar_eval.scenario.model import Scenario, prepare
 from sar_gazebo.csi import HEALTH_TOPIC, TIER
 from tests.unit.sar_gazebo.test_spectator import publish
 

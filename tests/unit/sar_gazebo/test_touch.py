@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sar_gazebo.touch import REARM_NS, Touches, drone_of
-from sar_sim.referee import Phase
+from sar_sim.judging.referee import Phase
 from tests.unit.sar_gazebo.standins import Contact, EntityMsg, Vector3d
 
 STEP = 4_000_000

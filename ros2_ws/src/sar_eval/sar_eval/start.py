@@ -70,10 +70,10 @@ def main() -> Any:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    return _begin("sar_eval.cli", "main", listen)
+    return _begin("sar_eval.cli.app", "main", listen)
 
 
 def node() -> Any:
     """A node, or all of them composed: which, says the name this process was started by."""
     name = os.path.basename(sys.argv[0]).removesuffix("_nodes").removesuffix("_node")
-    return _begin("sar_eval.nodes.main", name, lambda: hear(interrupt))
+    return _begin("sar_eval.ros.main", name, lambda: hear(interrupt))

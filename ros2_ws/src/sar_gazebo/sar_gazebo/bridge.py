@@ -27,7 +27,7 @@ from sar_gazebo.csi import decode
 from sar_gazebo.stage import Cast, read_cast
 from sar_gazebo.touch import Touch, Touches
 from sar_gazebo.truth import Assembly, Truth, hull_pose
-from sar_sim.referee import Phase
+from sar_sim.judging.referee import Phase
 
 SECOND = 1_000_000_000
 PHASES = {Phase.BEGIN: CollisionEvent.PHASE_BEGIN, Phase.END: CollisionEvent.PHASE_END}

@@ -13,11 +13,11 @@ from gz.transport13 import Node
 from numpy.typing import NDArray
 
 from sar_core.errors import ContractError
-from sar_eval.simulator import SpoiltError
+from sar_eval.backends.backend import SpoiltError
 from sar_gazebo.csi import decode, model_name
 from sar_gazebo.partition import join
-from sar_sim.fleet import stamp_ns as stamp_of
-from sar_sim.receiver import Frames
+from sar_sim.radio.receiver import Frames
+from sar_sim.vehicle.fleet import stamp_ns as stamp_of
 
 SILENCE_S = 2.0
 """Wall time for which a tick's frames may be waited for."""
@@ -25,7 +25,7 @@ POLL_S = 0.002
 
 
 class Ears:
-    """Listens on Gazebo's side as :class:`sar_sim.receiver.Receiver` does in the embedded simulator."""
+    """Listens on Gazebo's side as :class:`sar_sim.radio.receiver.Receiver` does in the embedded simulator."""
 
     def __init__(self, drones: int) -> None:
         join()

@@ -20,14 +20,14 @@ from gz.transport13 import Node
 from numpy.typing import NDArray
 
 from sar_core.errors import RunError
+from sar_eval.backends.backend import SpoiltError
 from sar_eval.px4.telemetry import KEPT_S, Series
-from sar_eval.simulator import SpoiltError
 from sar_gazebo.csi import BEGIN_TOPIC, HEALTH_TOPIC, model_name
 from sar_gazebo.partition import join
 from sar_gazebo.stage import CONTACT_TOPIC
 from sar_gazebo.touch import Touch, Touches
 from sar_gazebo.truth import Assembly, Truth, hull_pose
-from sar_sim.referee import Phase
+from sar_sim.judging.referee import Phase
 
 Floats = NDArray[np.float64]
 SECOND_NS = 1_000_000_000

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sar_core.errors import ContractError, InputError, SarError
-from sar_eval.config import Episode, load_scenario, prepare
-from sar_eval.mavlink import ORIGIN
+from sar_eval.px4.mavlink import ORIGIN
+from sar_eval.scenario.model import Episode, load_scenario, prepare
 from sar_gazebo.csi import KEYS, TIER, model_name
-from sar_sim.sdf import SAR_NAMESPACE
+from sar_sim.world.sdf import SAR_NAMESPACE
 
 MODEL = "sar_x500"
 CONTACT_TOPIC = "/sar/contacts"

@@ -16,7 +16,7 @@ from gz.sim8 import K_NULL_ENTITY, Link, Model, World
 from gz.transport13 import Node
 
 from sar_core.errors import RunError
-from sar_eval.config import Episode
+from sar_eval.scenario.model import Episode
 from sar_gazebo import csi
 from sar_gazebo.csi import Cadence, Pose, model_name
 

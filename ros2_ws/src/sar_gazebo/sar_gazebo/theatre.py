@@ -15,11 +15,11 @@ from pathlib import Path
 
 from sar_core.errors import RunError
 from sar_core.geodesy import Origin
-from sar_eval.config import Episode
+from sar_eval.backends.backend import SpoiltError, Stop, heed, never
 from sar_eval.px4.gazebo import find_parts
 from sar_eval.px4.launcher import Processes, end, end_with_parent, last_words, read_log
-from sar_eval.resources import share_dir
-from sar_eval.simulator import SpoiltError, Stop, heed, never
+from sar_eval.scenario.model import Episode
+from sar_eval.scenario.resources import share_dir
 from sar_gazebo.partition import join
 from sar_gazebo.spectator import Spectator
 from sar_gazebo.stage import stage, vehicles

@@ -1,7 +1,7 @@
 """What Gazebo's contact sensors say, as begin and end of touches between a drone and a body of the world.
 
 Gazebo sends a message at every step while bodies touch and is silent otherwise. A touch is over after one second
-without a message, as in :mod:`sar_sim.referee`, whose judgement by geometry this is held against.
+without a message, as in :mod:`sar_sim.judging.referee`, whose judgement by geometry this is held against.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sar_sim.referee import Phase
+from sar_sim.judging.referee import Phase
 
 REARM_NS = 1_000_000_000
 _DRONE = re.compile(r"uav_([1-9][0-9]*)::")

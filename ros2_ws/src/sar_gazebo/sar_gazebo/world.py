@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sar_eval.config import Episode
+from sar_eval.backends.backend import SpoiltError, Stop, never
+from sar_eval.episode.sensing import Receiving
 from sar_eval.px4.launcher import Launcher
 from sar_eval.px4.world import Floats, Px4World, quantiles
-from sar_eval.sensing import Receiving
-from sar_eval.simulator import SpoiltError, Stop, never
+from sar_eval.scenario.model import Episode
 from sar_gazebo.ears import Ears
 from sar_gazebo.spectator import SECOND_NS, Spectator, next_begin_ns
 

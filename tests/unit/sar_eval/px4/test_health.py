@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_eval.mavlink import ORIGIN
+from sar_eval.backends.backend import SpoiltError
 from sar_eval.px4.health import Gate, Limits
+from sar_eval.px4.mavlink import ORIGIN
 from sar_eval.px4.telemetry import Telemetry
-from sar_eval.simulator import SpoiltError
 
 
 def vehicle(index: int) -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_eval.config import Scenario, prepare
-from sar_eval.mavlink import dialect
+from sar_eval.px4.mavlink import dialect
 from sar_eval.px4.parameters import ASK_AGAIN_S, AT_ONCE, SILENT_AFTER, Settling, as_text, parameters_of
+from sar_eval.scenario.model import Scenario, prepare
 
 INT32, REAL32 = 6, 9
 

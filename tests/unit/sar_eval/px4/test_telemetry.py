@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_eval.mavlink import ORIGIN, custom_mode, dialect, mode_name
+from sar_eval.px4.mavlink import ORIGIN, custom_mode, dialect, mode_name
 from sar_eval.px4.telemetry import Clock, Series, Telemetry
 from sar_eval.px4.vehicle import setpoint_of
 from sar_eval.px4.wire import frames
-from sar_swarm.controller import Command
+from sar_swarm.piloting.controller import Command
 
 FREE = np.full(3, np.nan)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sar_eval.mavlink import ORIGIN, dialect
-from sar_eval.resources import params_path
+from sar_eval.px4.mavlink import ORIGIN, dialect
+from sar_eval.scenario.resources import params_path
 from sar_eval.sitl.craft import Craft, Sight
 from sar_eval.sitl.datagram import messages
 from sar_eval.sitl.inbox import Talk, receive, wanted_messages

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sar_eval.mavlink import mode_name
+from sar_eval.px4.mavlink import mode_name
 from sar_eval.sitl.commander import (
     MODE_OF_WORD,
     Condition,

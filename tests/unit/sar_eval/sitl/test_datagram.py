@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_eval.mavlink import dialect
+from sar_eval.px4.mavlink import dialect
 from sar_eval.sitl.datagram import messages
 
 M = dialect()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_core.geodesy import to_global, to_local
-from sar_eval.mavlink import EMBEDDED_MARK, ORIGIN, mode_name
+from sar_eval.px4.mavlink import EMBEDDED_MARK, ORIGIN, mode_name
 from sar_eval.sitl.commander import Mode
 from sar_eval.sitl.inbox import COMMANDS
 from sar_eval.sitl.paramtable import INT32, REAL32

@@ -25,7 +25,7 @@ from sar_eval.sitl.navigator import (
     sinking_speed,
     stand_still,
 )
-from sar_sim.autopilot import SP_POS, SP_VEL, SP_YAW
+from sar_sim.vehicle.autopilot import SP_POS, SP_VEL, SP_YAW
 
 HOME = (0.0, 0.0, 0.0)
 SPEEDS, WAY = Speeds(), Return()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_core.errors import InputError
-from sar_eval.mavlink import dialect
-from sar_eval.resources import params_path
+from sar_eval.px4.mavlink import dialect
+from sar_eval.scenario.resources import params_path
 from sar_eval.sitl.paramtable import (
     DEFAULTS,
     INT32,

@@ -7,10 +7,10 @@ import pytest
 
 from sar_core.errors import InputError
 from sar_core.geodesy import to_global
-from sar_eval.mavlink import ORIGIN
-from sar_eval.resources import world_path
+from sar_eval.px4.mavlink import ORIGIN
+from sar_eval.scenario.resources import world_path
 from sar_eval.sitl.site import choose_site
-from sar_sim.world import load_world
+from sar_sim.world.world import load_world
 
 
 def test_without_a_wish_they_stand_on_a_line_around_the_origin() -> None:

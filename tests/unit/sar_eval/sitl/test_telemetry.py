@@ -7,7 +7,7 @@ import math
 import pytest
 
 from sar_core.geodesy import to_local
-from sar_eval.mavlink import ORIGIN
+from sar_eval.px4.mavlink import ORIGIN
 from sar_eval.sitl.telemetry import GROUND_RATES, MAKERS, ONBOARD_RATES, number_of, software_version
 
 YAW = 0.5

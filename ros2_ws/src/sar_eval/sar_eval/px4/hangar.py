@@ -14,8 +14,8 @@ from pathlib import Path
 
 from sar_core.errors import RunError
 from sar_core.geodesy import Origin
+from sar_eval.backends.backend import SpoiltError
 from sar_eval.px4.launcher import own_simulator, settings
-from sar_eval.simulator import SpoiltError
 
 LEAVE_S = 10.0
 TAKE_S = 15.0

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sar_eval.backends.backend import SpoiltError
 from sar_eval.px4.vehicle import PilotedVehicle
-from sar_eval.simulator import SpoiltError
 
 
 @dataclass(frozen=True)

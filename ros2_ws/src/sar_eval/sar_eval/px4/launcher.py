@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sar_core.geodesy import Origin
-from sar_eval.simulator import SpoiltError
+from sar_eval.backends.backend import SpoiltError
 
 GRACE_S = 3.0
 LOG = "autopilot.log"

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sar_eval.config import Episode
-from sar_eval.resources import params_path
-from sar_sim.parameters import read_parameters
+from sar_eval.scenario.model import Episode
+from sar_eval.scenario.resources import params_path
+from sar_sim.vehicle.parameters import read_parameters
 
 ASK_AGAIN_S = 0.2
 AT_ONCE = 25

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sar_core.frames import swap_attitude, swap_body, swap_world
 from sar_core.geodesy import Origin, to_local
-from sar_eval.mavlink import mode_name
+from sar_eval.px4.mavlink import mode_name
 
 Floats = NDArray[np.float64]
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sar_core.frames import swap_world, swap_yaw
 from sar_core.geodesy import Origin
-from sar_eval.mavlink import PX4_MAIN_MODES, dialect
+from sar_eval.px4.mavlink import PX4_MAIN_MODES, dialect
 from sar_eval.px4.parameters import Settling
 from sar_eval.px4.telemetry import Telemetry
 from sar_eval.px4.wire import Wire
-from sar_swarm.controller import Command
+from sar_swarm.piloting.controller import Command
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sar_core.errors import RunError
-from sar_eval.mavlink import OFFBOARD_PORT, VEHICLE_PORT, dialect
+from sar_eval.px4.mavlink import OFFBOARD_PORT, VEHICLE_PORT, dialect
 
 HOST = "127.0.0.1"
 OUR_SYSTEM, OUR_COMPONENT = 245, 191

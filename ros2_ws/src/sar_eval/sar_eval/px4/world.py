@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 from sar_core.geodesy import Origin, to_global
 from sar_core.mailboxes import Delivered
-from sar_eval.config import Episode
-from sar_eval.mavlink import EMBEDDED_MARK, ORIGIN
+from sar_eval.backends.backend import SimTick, SpoiltError, Stop, heed, never, time_of, times_of
+from sar_eval.episode.sensing import Receiving, receiver_for
 from sar_eval.px4.health import Gate, Limits
 from sar_eval.px4.launcher import Launcher
+from sar_eval.px4.mavlink import EMBEDDED_MARK, ORIGIN
 from sar_eval.px4.parameters import Settling, as_text, parameters_of
 from sar_eval.px4.vehicle import PilotedVehicle
-from sar_eval.sensing import Receiving, receiver_for
-from sar_eval.simulator import SimTick, SpoiltError, Stop, heed, never, time_of, times_of
-from sar_sim.faults import FaultKind
-from sar_sim.fleet import FleetState
-from sar_sim.link import Air
-from sar_swarm.controller import Command
+from sar_eval.scenario.model import Episode
+from sar_sim.radio.link import Air
+from sar_sim.vehicle.faults import FaultKind
+from sar_sim.vehicle.fleet import FleetState
+from sar_swarm.piloting.controller import Command
 
 Floats = NDArray[np.float64]
 

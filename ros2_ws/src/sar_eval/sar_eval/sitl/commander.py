@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
-from sar_eval.mavlink import custom_mode
+from sar_eval.px4.mavlink import custom_mode
 
 
 class Mode(Enum):

@@ -22,10 +22,10 @@ from sar_eval.sitl.link import Link
 from sar_eval.sitl.navigator import Errand, Place, go_on, reached, set_out, setpoint, stand_still
 from sar_eval.sitl.paramtable import BATTERY_THRESHOLDS, ParamTable
 from sar_eval.sitl.telemetry import HEARTBEAT, MAKERS, Point, Quaternion, Report, euler, number_of
-from sar_sim.autopilot import SP_POS
-from sar_sim.fleet import Fleet, FleetState
-from sar_sim.rigidbody import POS, QUAT, RATE, ROTOR, VEL
-from sar_sim.vehicle import STEP_S
+from sar_sim.vehicle.autopilot import SP_POS
+from sar_sim.vehicle.fleet import Fleet, FleetState
+from sar_sim.vehicle.rigidbody import POS, QUAT, RATE, ROTOR, VEL
+from sar_sim.vehicle.vehicle import STEP_S
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from sar_eval.sitl.commander import MODE_OF_WORD, Mode, Result, Severity, Text
 from sar_eval.sitl.craft import FIRST_WORDS, HIGHEST_M, Craft
 from sar_eval.sitl.link import Address, Link
 from sar_eval.sitl.paramtable import from_wire, to_wire
-from sar_sim.autopilot import SETPOINT
+from sar_sim.vehicle.autopilot import SETPOINT
 
 FORCE = 21196
 """The magic number that disarms in the air."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_eval.sitl.commander import Mode
-from sar_sim.autopilot import SETPOINT, SP_POS, SP_VEL, SP_YAW
+from sar_sim.vehicle.autopilot import SETPOINT, SP_POS, SP_VEL, SP_YAW
 
 Floats = NDArray[np.float64]
 Point = tuple[float, float, float]

@@ -17,7 +17,7 @@ from pathlib import Path
 from sar_core.errors import InputError
 from sar_eval.sitl.commander import Rules
 from sar_eval.sitl.navigator import Return, Speeds
-from sar_sim.parameters import read_parameters
+from sar_sim.vehicle.parameters import read_parameters
 
 ENVIRONMENT = "PX4_PARAM_"
 INT32, REAL32 = 6, 9

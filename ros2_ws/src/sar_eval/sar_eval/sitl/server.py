@@ -12,15 +12,15 @@ from typing import Any
 
 from sar_core.errors import RunError
 from sar_core.streams import stream
-from sar_eval.mavlink import GCS_PORT, OFFBOARD_PORT, VEHICLE_GCS_PORT, VEHICLE_PORT
+from sar_eval.px4.mavlink import GCS_PORT, OFFBOARD_PORT, VEHICLE_GCS_PORT, VEHICLE_PORT
 from sar_eval.sitl.craft import Craft, look
 from sar_eval.sitl.crew import Crew
 from sar_eval.sitl.datagram import messages
 from sar_eval.sitl.inbox import Talk, receive, wanted_messages
 from sar_eval.sitl.link import Address, Link
 from sar_eval.sitl.telemetry import GROUND_RATES, ONBOARD_RATES
-from sar_sim.fleet import Fleet
-from sar_sim.vehicle import STEP_S
+from sar_sim.vehicle.fleet import Fleet
+from sar_sim.vehicle.vehicle import STEP_S
 
 HOST = "127.0.0.1"
 SETTLE_S = 20.0

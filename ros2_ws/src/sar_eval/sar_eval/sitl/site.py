@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sar_core.errors import InputError
 from sar_core.geodesy import Origin, to_local
 from sar_core.geometry import no_obstacles
-from sar_eval.mavlink import ORIGIN
-from sar_sim.world import World
+from sar_eval.px4.mavlink import ORIGIN
+from sar_sim.world.world import World
 
 Floats = NDArray[np.float64]
 

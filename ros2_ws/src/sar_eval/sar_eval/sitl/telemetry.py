@@ -12,7 +12,7 @@ from typing import Any
 
 from sar_core.geodesy import Origin
 from sar_eval import __version__
-from sar_eval.mavlink import EMBEDDED_MARK
+from sar_eval.px4.mavlink import EMBEDDED_MARK
 from sar_eval.sitl.commander import Level, Mode
 
 Point = tuple[float, float, float]

@@ -1,0 +1,260 @@
+"""One document with everything the outputs show: each table, figure and page reads it and computes nothing.
+
+`result` is deterministic: no paths, no times, the same bytes from the same bags, registration, resamples and seed.
+`run` says where and with what it was made. Every number in it is finite; what is undefined is None with a reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sar_analysis.metrics.metrics import EpisodeMetrics
+from sar_analysis.prereg.registered import held_against
+from sar_analysis.render.wording import numbers
+from sar_analysis.results.card import host, not_computed, paper_rows, reporting_card
+from sar_analysis.results.conditions import Group, group, merge
+from sar_analysis.results.contrasts import compare_all
+from sar_analysis.results.leaders import families
+from sar_analysis.results.levels import noise_levels
+from sar_analysis.results.optimality import Reference
+from sar_analysis.results.oraclegap import held_to
+from sar_analysis.results.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
+from sar_analysis.results.stagegap import Foretold, stage_gap
+from sar_analysis.results.summary import NOISE, share, summarise
+from sar_analysis.results.upstream import upstream_claims
+from sar_analysis.stats.comparisons import comparisons_note
+from sar_analysis.stats.resampling import LEAST
+from sar_analysis.stats.scores import listed
+from sar_analysis.table import Table
+from sar_core.errors import ContractError, InputError, MissingDataError
+
+SCHEMA_VERSION = 1
+BINS = 10
+SEED_RATES = (
+    *("missions_with_false_alarm", "false_alarms_per_mission"),
+    *("missions_with_collision", "collisions_per_hour"),
+)
+ENVELOPE = ("missions_with_detection", "missions_with_false_alarm", "cep50_m")
+
+
+def build_results(
+    table: Table,
+    registration: Path | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    reference: Reference | None = None,
+    stage1: Foretold | None = None,
+) -> dict[str, Any]:
+    """The document of a table; refused when there is nothing to say or a value is no number."""
+    check_options(resamples, seed)
+    if not table.episodes:
+        raise MissingDataError(f"no episode can be read: {'; '.join(_warnings(table)[:3]) or 'the table is empty'}")
+    _check_numbers(table.episodes)
+    options = Options(resamples, seed)
+    groups = group(table.episodes)
+    pooled = merge(groups, NOISE, "p")
+    compared = pooled if len(pooled) < len(groups) else groups
+    comparisons = compare_all(compared, options)
+    tiers = sorted({e.tier for e in table.episodes})
+    seeds = sorted({e.seed for e in table.valid})
+    result = {
+        "title": f"Stage 2 ({', '.join(tiers)})",
+        "tiers": tiers,
+        "counts": _counts(table),
+        "seeds_flown": sorted({e.seed for e in table.episodes}),
+        "conditional": conditional(len(seeds)),
+        "warnings": _warnings(table),
+        "headlines": headlines(table.episodes),
+        "seed_rates": seed_rates(table.episodes),
+        "patterns": families(pooled, reference),
+        "noise_levels": noise_levels(table.episodes),
+        "stage_gap": None if stage1 is None else stage_gap(pooled, stage1.rows, stage1.name),
+        "upstream": upstream_claims(table.episodes),
+        "registration": None if registration is None else held_against(registration, groups),
+        "conditions": [section(g, options) for g in groups],
+        "pooled": [section(g, options) for g in pooled],
+        "seeds": [row for g in groups for row in seed_rows(g)],
+        "pooled_seeds": [row for g in pooled for row in seed_rows(g)],
+        "noise_envelope": noise_envelope(groups),
+        "reliability": reliability(table.valid),
+        "optimality": None if reference is None else held_to(reference, groups, options),
+        "comparisons": comparisons,
+        "comparisons_note": comparisons_note(sum("difference" in row for row in comparisons)),
+        "paper": paper_rows(),
+        "card": reporting_card(table.episodes, resamples, seed),
+        "not_computed": not_computed(table.episodes, reference is not None, stage1 is not None),
+        "bootstrap": dataclasses.asdict(options),
+        "episodes": [episode_row(g.id, e) for g in groups for e in g.episodes],
+    }
+    document = {"schema_version": SCHEMA_VERSION, "result": result, "run": host(table.root)}
+    try:
+        json.dumps(document, allow_nan=False)
+    except ValueError as error:
+        raise ContractError("a figure of the results is not finite: some episode holds a NaN or an infinity") from error
+    return document
+
+
+def results_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) that every results.json keeps."""
+    text = resources.files("sar_analysis").joinpath("schemas/results.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def check_options(resamples: int, seed: int) -> None:
+    """Refuse settings no interval can be made with, before anything is read."""
+    if resamples < LEAST:
+        raise InputError(f"resamples = {resamples}: allowed: at least {LEAST}")
+    if not 0 <= seed < 1 << 64:
+        raise InputError(f"seed = {seed}: allowed: 0 to 2^64 - 1")
+
+
+def conditional(seeds: int) -> str:
+    """What the number of seeds allows to say, for the head of every page."""
+    if seeds == 0:
+        return "No mission is valid: there is no figure to give."
+    if seeds == 1:
+        return "One seed: everything here holds for that seed only, and no interval over seeds can be given."
+    if seeds < ENOUGH_SEEDS:
+        return (
+            f"{seeds} seeds: everything here is conditional on these seeds. Intervals over seeds are Student's t "
+            "with the jackknife's standard error; they are wide because so few seeds say little about others."
+        )
+    return f"{seeds} seeds. If they were chosen and not drawn, everything here is conditional on them."
+
+
+def headlines(episodes: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
+    """Each tier's missions with victims together, and those without: what a reader in a hurry sees first."""
+    return [
+        {**dict(s.condition), **counts(s), "estimates": estimates(s)}
+        for s in summarise(episodes, ("tier", "victim_absent"))
+    ]
+
+
+def seed_rates(episodes: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
+    """The same seed by seed, for false alarms and collisions."""
+    found = summarise(episodes, ("tier", "victim_absent", "seed"))
+    ordered = sorted(found, key=lambda s: [value for _, value in s.condition])
+    return [
+        {
+            **dict(s.condition),
+            "missions": s.missions,
+            "invalid": s.invalid,
+            "estimates": [item for item in estimates(s) if item["metric"] in SEED_RATES],
+        }
+        for s in ordered
+    ]
+
+
+def noise_envelope(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """Finding and false alarms by noise level; None with a reason where a level has no such figure."""
+    rows = []
+    for g in groups:
+        c = g.plain
+        if c["sigma"] is None:
+            continue
+        (summary,) = summarise(g.episodes)
+        figures: dict[str, Any] = {}
+        for name in ENVELOPE:
+            found = summary.estimate(name)
+            figures[name] = None if found is None else {k: getattr(found, k) for k in ("value", "low", "high", "n")}
+        named = {name: c[name] for name in ("sigma", "kappa", "pattern", "world", "tier", "victim_absent")}
+        rows.append({"condition": g.id, **named, "missions": summary.missions, "invalid": summary.invalid, **figures})
+    return rows
+
+
+def reliability(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
+    """How often the swarm's last word on a transmitter was right, by its confidence; ten equal bins."""
+    words = [word for e in valid for word in e.words if word.last]
+    head = {"which": "the last word on each transmitter of each mission", "reports": len(words)}
+    if not words:
+        return {**head, "bins": [], "brier": None, "ece": None, "note": "no reports"}
+    p = np.array([word.confidence for word in words])
+    right = np.array([word.correct for word in words], dtype=np.float64)
+    places = np.minimum((p * BINS).astype(np.int64), BINS - 1)
+    bins, gap = [], 0.0
+    for k in np.unique(places).tolist():
+        mine = places == k
+        n, hits = int(mine.sum()), int(right[mine].sum())
+        ends = share("right", hits, n, "reports")
+        assert ends is not None
+        mean = float(p[mine].mean())
+        gap += abs(mean - hits / n) * n / len(words)
+        edges = {"low": k / BINS, "high": (k + 1) / BINS}
+        bins.append(
+            {
+                **edges,
+                "mean_confidence": mean,
+                "right": hits / n,
+                "n": n,
+                "share_low": ends.low,
+                "share_high": ends.high,
+            }
+        )
+    return {**head, "bins": bins, "brier": float(np.mean((p - right) ** 2)), "ece": gap, "note": ""}
+
+
+EPISODE_KEYS = (
+    *("episode_id", "seed", "episode", "valid", "invalid_reason", "coverage_240s", "collisions", "near_misses"),
+    *("false_alarms", "detections", "localization_error_m", "gdop", "time_to_first_detection_s", "time_to_95_s"),
+    *("overlap_ratio", "min_separation_m", "search_time_s", "flight_time_s", "path_m", "episode_return"),
+)
+
+
+def episode_row(condition: str, e: EpisodeMetrics) -> dict[str, Any]:
+    """One mission as a list shows it; None where a thing did not happen or was not measured."""
+    return {"condition": condition, "victims": len(e.victims), **{name: getattr(e, name) for name in EPISODE_KEYS}}
+
+
+def _counts(table: Table) -> dict[str, int]:
+    known = table.counts()
+    return {
+        "episodes": len(table.episodes),
+        "valid": len(table.valid),
+        "invalid": len(table.invalid),
+        "duplicates": known.get("duplicate", 0),
+        "unreadable": known.get("unreadable", 0),
+        "unfinished": known.get("unfinished", 0),
+        "schema_version": known.get("schema_version", 0),
+    }
+
+
+def _warnings(table: Table) -> list[str]:
+    """The table's warnings without the folder it lay in."""
+    told = table.warnings()
+    if table.root is not None:
+        told = [text.replace(f"{table.root}/", "").replace(str(table.root), table.root.name) for text in told]
+    said = []
+    groups = group(table.episodes)
+    for g in groups:
+        seeds = sorted({e.seed for e in g.episodes})
+        episodes = sorted({e.episode for e in g.episodes})
+        flown = {(e.seed, e.episode) for e in g.episodes}
+        if holes := [f"seed {s} episode {k}" for s in seeds for k in episodes if (s, k) not in flown]:
+            more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
+            said.append(f"missing: {g.id} was not flown by every seed: {', '.join(holes[:3])}{more}")
+    flown_by: dict[tuple[int, ...], list[str]] = {}
+    for g in groups:
+        flown_by.setdefault(tuple(sorted({e.seed for e in g.episodes})), []).append(g.id)
+    if len(flown_by) > 1:
+        sets = [f"{listed(ids)} by {numbers(own)}" for own, ids in flown_by.items()]
+        more = f"; and {len(sets) - 3} more sets of seeds" if len(sets) > 3 else ""
+        said.append(f"conditions were flown with different seeds: {'; '.join(sets[:3])}{more}")
+    return [*said, *told]
+
+
+def _check_numbers(episodes: Sequence[EpisodeMetrics]) -> None:
+    for e in episodes:
+        for name, value in vars(e).items():
+            if isinstance(value, float) and not math.isfinite(value) and name not in NOISE:
+                raise ContractError(
+                    f"{e.episode_id}: {name} is {value}; allowed: a finite number, or None if undefined"
+                )

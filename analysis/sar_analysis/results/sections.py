@@ -1,0 +1,266 @@
+"""One condition's part of the results: every figure with what it rests on, and in words what has no figure.
+
+Plain values only, fit for JSON: an undefined number is None and a reason stands beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sar_analysis.metrics.metrics import CURVE_STEP_S, EpisodeMetrics
+from sar_analysis.results.conditions import Group, crossed
+from sar_analysis.results.summary import Summary, detection_times, profile_errors, share, summarise
+from sar_analysis.stats.aggregate import iqm, performance_profile
+from sar_analysis.stats.designs import Design
+from sar_analysis.stats.interval import Interval, Reading
+from sar_analysis.stats.resampling import bootstrap
+from sar_analysis.stats.scores import Scores
+from sar_analysis.stats.survival import median_time
+from sar_core.errors import SarError
+
+ENOUGH_SEEDS = 10
+"""From here on a bootstrap over seeds and layouts covers what it claims; below, Student's t over seeds is used."""
+SCORED = (
+    "episode_return",
+    "coverage_240s",
+    "overlap_ratio",
+    "path_m",
+    "energy_batteries",
+    "yaw_rate_rms_rps",
+    "jerk_rms_mps3",
+)
+ESTIMATED = (
+    *("missions_with_detection", "victims_found", "victims_found_240s"),
+    *("missions_with_false_alarm", "false_alarms_per_mission", "false_alarms_per_hour"),
+    *("cep50_m", "cep95_m", "final_cep50_m", "final_cep95_m"),
+    *("missions_with_collision", "collisions_per_hour", "collisions_per_mission", "collisions_drone_drone_per_mission"),
+    *("collisions_drone_obstacle_per_mission", "collisions_drone_ground_per_mission", "near_misses_per_mission"),
+    *("geofence_breaches_per_mission", "failsafe_entries_per_mission"),
+    *("coverage_240s", "overlap_ratio", "path_m", "energy_batteries", "yaw_rate_rms_rps", "jerk_rms_mps3"),
+    *("episode_return", "min_separation_m"),
+)
+TAUS_M = tuple(round(0.25 * k, 2) for k in range(41))
+BAND = (0.025, 0.975)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How intervals are made where they are resampled."""
+
+    resamples: int
+    seed: int
+    confidence: float = 0.95
+
+
+def section(g: Group, options: Options) -> dict[str, Any]:
+    """Everything known about one condition."""
+    (summary,) = summarise(g.episodes, [name for name, _ in g.condition])
+    return {
+        "id": g.id,
+        "label": g.label,
+        "condition": g.plain,
+        **counts(summary),
+        "estimates": estimates(summary),
+        "not_computed": missing(summary, g),
+        "scores": [score for metric in SCORED for score in scores(metric, g, options)],
+        "times": times(g.valid),
+        "gdop_bands": [asdict(band) for band in summary.gdop_bands],
+        "coverage_curve": coverage_curve(g.valid),
+        "profile": profile(g.valid),
+    }
+
+
+def counts(summary: Summary) -> dict[str, Any]:
+    """What every table must carry."""
+    return {
+        "missions": summary.missions,
+        "invalid": summary.invalid,
+        "invalid_reasons": dict(summary.invalid_reasons),
+        "seeds": list(summary.seeds),
+        "episodes": summary.layouts,
+        "victims": summary.victims,
+        "flight_hours": summary.flight_hours,
+    }
+
+
+def estimates(summary: Summary) -> list[dict[str, Any]]:
+    """Figures over missions; a missing end of an interval carries the reason."""
+    found = []
+    for estimate in summary.estimates:
+        plain = asdict(estimate)
+        if estimate.low is None or estimate.high is None:
+            few = f"{estimate.n} are too few for an end of a distribution-free interval"
+            plain["note"] = few if estimate.method == "order statistics" else f"{estimate.method}, no interval"
+        found.append(plain)
+    return found
+
+
+def missing(summary: Summary, g: Group) -> list[dict[str, str]]:
+    """Figures the condition cannot have, and why."""
+    known = {e.metric for e in summary.estimates}
+    return [{"metric": name, "why": _why(name, summary, g)} for name in ESTIMATED if name not in known]
+
+
+def _why(name: str, summary: Summary, g: Group) -> str:
+    if not summary.missions:
+        return "no valid mission"
+    sensing = name in ESTIMATED[:10]
+    if sensing and all(e.false_alarms is None for e in g.valid):
+        return "flown without radio"
+    if sensing and not summary.victims:
+        return "no victims in these missions"
+    if "cep" in name:
+        return "no victim was found"
+    if name == "min_separation_m":
+        return "a single drone keeps no distance"
+    if all("from a record, not a bag" in e.notes for e in g.valid):
+        return "needs bags; these are records"
+    return "undefined in every mission"
+
+
+def scores(metric: str, g: Group, options: Options) -> list[dict[str, Any]]:
+    """The metric's IQM over the crossed table, once for each question an interval can answer."""
+    try:
+        table = crossed(metric, g.episodes)
+    except SarError as error:
+        return [{"metric": metric, "statistic": "iqm", "refused": str(error)}]
+    few = len(table.seeds) < ENOUGH_SEEDS
+    questions: tuple[tuple[Design, Reading], ...] = (("seeds", "t"), ("seeds_layouts", "t" if few else "percentile"))
+    return [_score(table, design, reading, options) for design, reading in questions]
+
+
+def _score(table: Scores, design: Design, reading: Reading, options: Options) -> dict[str, Any]:
+    head = {"metric": table.metric, "statistic": "iqm", "design": design, "reading": reading, "n": table.values.size}
+    try:
+        found = bootstrap(
+            table,
+            design=design,
+            reading=reading,
+            resamples=options.resamples,
+            seed=options.seed,
+            confidence=options.confidence,
+        )
+    except SarError as error:
+        return {**head, "value": iqm(table.values), "refused": str(error), "notes": list(table.notes)}
+    return {**head, **interval(found)}
+
+
+def interval(found: Interval) -> dict[str, Any]:
+    """An interval as plain values; infinite parts are None and the notes say why."""
+    return {
+        "value": _finite(found.value),
+        "low": _finite(found.low),
+        "high": _finite(found.high),
+        "estimand": found.estimand,
+        "method": found.method,
+        "resamples": found.resamples,
+        "seed": found.seed,
+        "confidence": found.confidence,
+        "notes": list(found.notes),
+    }
+
+
+def times(valid: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
+    """Median times; what did not come within the search, be it later on the way home, is censored at its end."""
+    searched = [e for e in valid if e.victims]
+    first = [(e.time_to_first_detection_s, e.search_time_s) for e in searched]
+    each, seen = detection_times(valid)
+    covered = [(e.time_to_95_s, e.search_time_s) for e in valid]
+    return [
+        _time("time_to_first_detection_s", *_censored(first), unit="missions"),
+        _time("time_to_each_victim_s", each.tolist(), seen.tolist(), unit="victims"),
+        _time("time_to_95_s", *_censored(covered), unit="missions"),
+    ]
+
+
+def _censored(pairs: Sequence[tuple[float | None, float]]) -> tuple[list[float], list[bool]]:
+    seen = [t is not None and t <= end for t, end in pairs]
+    return [t if came and t is not None else end for (t, end), came in zip(pairs, seen, strict=True)], seen
+
+
+def _time(metric: str, when: list[float], seen: list[bool], unit: str) -> dict[str, Any]:
+    head = {"metric": metric, "n": len(when), "reached": sum(seen), "censored": len(seen) - sum(seen), "unit": unit}
+    empty = {"median": None, "low": None, "high": None, "method": "Kaplan-Meier, log-log"}
+    if not when:
+        return {**head, **empty, "notes": [f"no {unit} to time"]}
+    found = median_time(when, seen)
+    ends = {"median": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high)}
+    return {**head, **ends, "method": found.method, "notes": list(found.notes)}
+
+
+def coverage_curve(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
+    """Fraction scanned over search time: mean of the missions and the middle 95 % of them, point by point.
+
+    What was scanned stays scanned: a search that ended before the longest keeps its last value.
+    """
+    curves = [e.coverage_curve for e in valid if e.coverage_curve]
+    method = "mean of missions; low and high enclose the middle 95 % of missions at each time"
+    if not curves:
+        return {"time_s": [], "mean": [], "low": [], "high": [], "missions": 0, "method": method}
+    length = max(map(len, curves))
+    table = np.array([[*curve, *[curve[-1]] * (length - len(curve))] for curve in curves])
+    low, high = np.quantile(table, BAND, axis=0)
+    return {
+        "time_s": [k * CURVE_STEP_S for k in range(length)],
+        "mean": table.mean(axis=0).tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "missions": len(curves),
+        "method": method,
+    }
+
+
+def profile(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
+    """Share of victims whose first confident report was less than tau off; one never found is below no tau."""
+    errors = profile_errors(valid)
+    method = "Clopper-Pearson at each tau, victims taken as independent"
+    if not errors.size:
+        return {"tau_m": [], "share": [], "low": [], "high": [], "victims": 0, "method": method}
+    found = performance_profile(errors, TAUS_M)
+    ends = [share("profile", round(value * errors.size), errors.size, "victims") for value in found]
+    return {
+        "tau_m": list(TAUS_M),
+        "share": found.tolist(),
+        "low": [None if e is None else e.low for e in ends],
+        "high": [None if e is None else e.high for e in ends],
+        "victims": int(errors.size),
+        "method": method,
+    }
+
+
+SEED_METRICS = (
+    "missions_with_false_alarm",
+    "missions_with_collision",
+    "near_misses_per_mission",
+    "victims_found",
+    "cep50_m",
+    "coverage_240s",
+    "episode_return",
+)
+
+
+def seed_rows(g: Group) -> list[dict[str, Any]]:
+    """One row per seed that was flown, its INVALID missions counted; a metric is None where the seed has none."""
+    rows = []
+    for seed in sorted({e.seed for e in g.episodes}):
+        (own,) = summarise([e for e in g.episodes if e.seed == seed], [name for name, _ in g.condition])
+        found = {name: own.estimate(name) for name in SEED_METRICS}
+        rows.append(
+            {
+                "condition": g.id,
+                "seed": seed,
+                "missions": own.missions,
+                "invalid": own.invalid,
+                "metrics": {name: None if e is None else e.value for name, e in found.items()},
+            }
+        )
+    return rows
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,327 @@
+"""Stage 1 against Stage 2 on the same missions: what the kinematic stage hides.
+
+A Stage-2 mission and a Stage-1 row pair when pattern, seed, episode and victims agree; episode set and noise must agree
+too, or the file is refused. Differences are Stage 2 minus Stage 1, with intervals over layouts for the seeds flown,
+which were chosen and are no sample.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sar_analysis.metrics.findings import NEAR_M
+from sar_analysis.metrics.goals import longest_search_s, share_found, sought
+from sar_analysis.metrics.metrics import EpisodeMetrics
+from sar_analysis.render.texttable import TextTable, make
+from sar_analysis.render.wording import NONE, number, spread
+from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
+from sar_analysis.stage1.rows import Key, Stage1Row
+from sar_analysis.stats.designs import units_left_out
+from sar_analysis.stats.interval import jackknife_t
+from sar_analysis.stats.scores import listed
+from sar_analysis.stats.statistics import mean_of
+from sar_core.errors import ContractError, MissingDataError, SarError
+
+CONFIDENCE = 0.95
+METHOD = "mean of paired differences, jackknife over layouts, t, given these seeds"
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """A file of Stage-1 results: its name, without folders, and its rows."""
+
+    name: str
+    rows: Sequence[Stage1Row]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A metric both stages have: a Stage-2 mission's value, and the Stage-1 row's beside it."""
+
+    metric: str
+    words: str
+    higher: bool
+    flown: Callable[[EpisodeMetrics], float | None]
+    foretold: Callable[[Stage1Row, EpisodeMetrics], float | None]
+
+
+def shared_metrics(horizon_s: float) -> tuple[Shared, ...]:
+    """Both sides by one rule: a miss counts as the longest search in times and as 10 m in errors."""
+
+    def flown_time(e: EpisodeMetrics) -> float | None:
+        return _time(e.time_to_first_detection_s, horizon_s) if sought(e) else None
+
+    def foretold_share(row: Stage1Row, e: EpisodeMetrics) -> float | None:
+        return None if row.detections is None or not e.victims else row.detections / len(e.victims)
+
+    return (
+        Shared("episode_return", "return", True, lambda e: e.episode_return, lambda row, _: row.episode_return),
+        Shared("coverage_240s", "coverage at 240 s", True, lambda e: e.coverage_240s, lambda row, _: row.coverage_240s),
+        Shared("victims_found", "victims found", True, share_found, foretold_share),
+        Shared(
+            "time_to_first_detection_s",
+            "time to first detection",
+            False,
+            flown_time,
+            lambda row, _: None if row.detections is None else _time(row.time_to_first_detection_s, horizon_s),
+        ),
+        Shared(
+            "localization_error_m",
+            "error of the first found",
+            False,
+            lambda e: _error(e.localization_error_m) if sought(e) else None,
+            lambda row, _: None if row.detections is None else _error(row.localization_error_m),
+        ),
+        Shared(
+            "false_alarms_per_mission",
+            "false alarms per mission",
+            False,
+            lambda e: None if e.false_alarms is None else float(e.false_alarms),
+            lambda row, _: None if row.false_alarms is None else float(row.false_alarms),
+        ),
+    )
+
+
+def _time(time_s: float | None, horizon_s: float) -> float:
+    return horizon_s if time_s is None else min(time_s, horizon_s)
+
+
+def _error(error_m: float | None) -> float:
+    return NEAR_M if error_m is None else error_m
+
+
+def stage_gap(pooled: Sequence[Group], rows: Sequence[Stage1Row], name: str) -> dict[str, Any]:
+    """One part per set of patterns flown under otherwise equal settings in the world of the Stage-1 file."""
+    check_pairs([e for g in pooled for e in g.episodes], rows, name)
+    known = {row.key: row for row in rows}
+    members: dict[str, list[Group]] = {}
+    for g in pooled:
+        if rows[0].world in (None, dict(g.condition)["world"]):
+            members.setdefault(family_key(g, PATTERN), []).append(g)
+    parts = [part for own in members.values() if (part := _part(own, known)) is not None]
+    if not any(e.valid for g in pooled for e in g.episodes):
+        reasons = Counter(e.invalid_reason or "no reason given" for g in pooled for e in g.episodes)
+        told = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+        raise MissingDataError(f"no mission is valid, so there is nothing to report: {told}; fly them again")
+    if not parts:
+        flown = sorted({_policy(g) for g in pooled})
+        raise MissingDataError(
+            f"{name}: no mission pairs with a row; Stage 1 has {listed(sorted({row.policy for row in rows}))}, Stage 2 "
+            f"flew {listed(flown)}; allowed: the same pattern names, seeds, episodes and victims"
+        )
+    return {"file": name, "episode_set": rows[0].episode_set, "method": METHOD, "parts": parts}
+
+
+def check_pairs(episodes: Sequence[EpisodeMetrics], rows: Sequence[Stage1Row], name: str) -> None:
+    """Refuse a file that was flown on something else: other set, other set's content, other noise, other seeds."""
+    if rows[0].episode_set is None:
+        raise ContractError(f"{name}: rows have no episode_set; to be paired they must name the set they were flown on")
+    mine = [e for e in episodes if rows[0].world in (None, e.world)]
+    if not mine:
+        worlds = listed(sorted({e.world for e in episodes}))
+        raise MissingDataError(f"{name}: was flown in {rows[0].world}; Stage 2 flew in {worlds}; nothing pairs")
+    for e in mine:
+        if e.episode_set != rows[0].episode_set:
+            raise ContractError(
+                f"{name}: was flown on {rows[0].episode_set}, but {e.episode_id} on {e.episode_set}; allowed: one set"
+            )
+        own, theirs = e.configuration.get("episode_set_sha256"), rows[0].episode_set_sha256
+        if own and theirs and own != theirs:
+            raise ContractError(
+                f"{name}: {e.episode_set} has hash {theirs[:12]} there, but {own[:12]} in {e.episode_id}; "
+                "allowed: the same content"
+            )
+    lost = sorted({e.seed for e in mine} - {row.seed for row in rows})
+    if lost:
+        held = listed(sorted({row.seed for row in rows}))
+        raise MissingDataError(f"{name}: no row of seed {listed(lost)}, which Stage 2 flew; it holds seeds {held}")
+    noise = {(row.episode, row.victim_absent): (row.sigma, row.kappa) for row in rows if row.sigma is not None}
+    for e in mine:
+        level = noise.get((e.episode, e.victim_absent))
+        if level is not None and level != (e.sigma, e.kappa):
+            raise ContractError(
+                f"{name}: episode {e.episode} has sigma {level[0]}, kappa {level[1]} there, but {e.sigma}, {e.kappa} "
+                f"in {e.episode_id}; allowed: the same noise"
+            )
+
+
+def _policy(g: Group) -> str:
+    """The name Stage 1 knows it by."""
+    return str(dict(g.extras).get("policy") or dict(g.condition)["pattern"])
+
+
+def _part(groups: Sequence[Group], known: Mapping[Key, Stage1Row]) -> dict[str, Any] | None:
+    paired = {g.pattern: (g, _pairs(g, known)) for g in groups}
+    missing = [name for name, (_, pairs) in paired.items() if not pairs]
+    paired = {name: found for name, found in paired.items() if found[1]}
+    if not paired:
+        return None
+    missions = [e for g, _ in paired.values() for e in g.episodes if e.valid]
+    metrics = [_metric(shared, paired) for shared in shared_metrics(longest_search_s(missions))]
+    return {
+        "label": groups[0].family_label,
+        "victim_absent": bool(dict(groups[0].condition)["victim_absent"]),
+        "patterns": list(paired),
+        "unpaired_patterns": missing,
+        "seeds": sorted({e.seed for e in missions}),
+        "pairs": sum(len(pairs) for _, pairs in paired.values()),
+        "collisions": sum(e.collisions for e in missions),
+        "missions": len(missions),
+        "metrics": [metric for metric in metrics if metric["patterns"]],
+    }
+
+
+def _pairs(g: Group, known: Mapping[Key, Stage1Row]) -> dict[int, Stage1Row]:
+    """The Stage-1 row of each valid mission, by the mission's identity."""
+    policy = _policy(g)
+    found = ((e, known.get((policy, e.seed, e.episode, e.victim_absent))) for e in g.valid)
+    return {id(e): row for e, row in found if row is not None}
+
+
+def _metric(shared: Shared, paired: Mapping[str, tuple[Group, Mapping[int, Stage1Row]]]) -> dict[str, Any]:
+    moved = [row for name, (g, rows) in paired.items() if (row := _moved(shared, name, g, rows)) is not None]
+    found: dict[str, Any] = {"metric": shared.metric, "words": shared.words, "patterns": moved}
+    sign = 1.0 if shared.higher else -1.0
+    found["kendall_tau"] = kendall_tau(*([round(m[side], 9) for m in moved] for side in ("stage1", "stage2")))
+    if moved:
+        found["moved_most"] = max(moved, key=lambda m: round(abs(m["difference"]), 9))["pattern"]
+        found["mean_difference"] = float(np.mean([m["difference"] for m in moved]))
+        sure = [sign * m["difference"] for m in moved if m["low"] is not None and not m["low"] <= 0.0 <= m["high"]]
+        found["too_kind"], found["too_harsh"] = sum(d < 0.0 for d in sure), sum(d > 0.0 for d in sure)
+    return found
+
+
+def _moved(shared: Shared, name: str, g: Group, rows: Mapping[int, Stage1Row]) -> dict[str, Any] | None:
+    """A pattern's change from one stage to the other on the episodes that every seed has in both."""
+
+    def foretold(e: EpisodeMetrics) -> float | None:
+        row = rows.get(id(e))
+        return None if row is None else shared.foretold(row, e)
+
+    def difference(e: EpisodeMetrics) -> float | None:
+        one, two = foretold(e), shared.flown(e)
+        return None if one is None or two is None else two - one
+
+    try:
+        table = crossed(shared.metric, g.episodes, value_of=difference)
+    except SarError:
+        return None
+    before = crossed(shared.metric, g.episodes, value_of=lambda e: None if difference(e) is None else foretold(e))
+    value = float(table.values.mean())
+    low, high = jackknife_t(value, units_left_out(table, mean_of(table), seeds=False), CONFIDENCE)
+    return {
+        "pattern": name,
+        "stage1": float(before.values.mean()),
+        "stage2": float(before.values.mean()) + value,
+        "difference": value,
+        "low": None if low == high else low,
+        "high": None if low == high else high,
+        "n": table.values.size,
+        "layouts": len(set(table.layouts)),
+        "notes": list(table.notes),
+    }
+
+
+def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Kendall's tau-b of two rankings (Kendall 1945); None below two items or where one side is all ties."""
+    concordant = ties_one = ties_two = pairs = 0
+    for k in range(len(first)):
+        for j in range(k):
+            one, two = np.sign(first[k] - first[j]), np.sign(second[k] - second[j])
+            concordant += int(one * two)
+            ties_one += one == 0
+            ties_two += two == 0
+            pairs += 1
+    scale = float(np.sqrt(float(pairs - ties_one) * float(pairs - ties_two)))
+    return None if scale == 0.0 else concordant / scale
+
+
+def gap_table(result: Mapping[str, Any]) -> TextTable:
+    """A row per metric: does the ranking hold, and which pattern moved most."""
+    rows = []
+    for part in _parts(result):
+        who = "absent" if part["victim_absent"] else "present"
+        for m in part["metrics"]:
+            most = next(p for p in m["patterns"] if p["pattern"] == m["moved_most"])
+            tau = NONE if m["kendall_tau"] is None else f"{m['kendall_tau']:.2f}"
+            rows.append(
+                (
+                    *(m["words"], who, tau, number(m["metric"], m["mean_difference"])),
+                    _changed(m),
+                    *(most["pattern"], number(m["metric"], most["stage1"]), number(m["metric"], most["stage2"])),
+                    _difference(m["metric"], most),
+                )
+            )
+    columns = (
+        *("metric", "victims", "Kendall τ", "mean change", "patterns changed", "moved most", "Stage 1", "Stage 2"),
+        "change",
+    )
+    return make(result, "stage_gap", "What Stage 1 got wrong", columns, rows, f"{gap_words(result)} {_how(result)}")
+
+
+def change_table(result: Mapping[str, Any]) -> TextTable:
+    """Every pattern's change on every metric; none where a part has no such metric, as without victims."""
+    words = tuple(dict.fromkeys(m["words"] for part in _parts(result) for m in part["metrics"]))
+    rows: list[tuple[str, ...]] = []
+    for part in _parts(result):
+        who = "absent" if part["victim_absent"] else "present"
+        known = {m["words"]: m for m in part["metrics"]}
+        rows += [(name, who, *(_change(known.get(word), name) for word in words)) for name in part["patterns"]]
+    return make(result, "stage_changes", "Stage 2 minus Stage 1", ("pattern", "victims", *words), rows, _how(result))
+
+
+def _change(m: Mapping[str, Any] | None, pattern: str) -> str:
+    own = None if m is None else next((p for p in m["patterns"] if p["pattern"] == pattern), None)
+    return NONE if m is None or own is None else _difference(m["metric"], own)
+
+
+def _changed(m: Mapping[str, Any]) -> str:
+    """How many patterns' intervals leave 0 out; none where no pattern has an interval."""
+    known = sum(p["low"] is not None for p in m["patterns"])
+    return f"{m['too_kind'] + m['too_harsh']} of {known}" if known else NONE
+
+
+def _difference(metric: str, item: Mapping[str, Any]) -> str:
+    plain = {**item, "value": item["difference"]}
+    return number(metric, item["difference"]) if item["low"] is None else spread(metric, plain)
+
+
+def _parts(result: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    return () if result["stage_gap"] is None else result["stage_gap"]["parts"]
+
+
+def _how(result: Mapping[str, Any]) -> str:
+    if result["stage_gap"] is None:
+        return ""
+    said = [f"Stage 2 minus Stage 1; {METHOD}, each at 95 %, not corrected; changed: the interval leaves 0 out."]
+    for part in _parts(result):
+        said.append(f"{part['label']}: {part['pairs']} pairs.")
+        if part["unpaired_patterns"]:
+            said.append(f"Not in Stage 1: {listed(part['unpaired_patterns'])}.")
+    return " ".join(said)
+
+
+def gap_words(result: Mapping[str, Any]) -> str:
+    """Plain words on what the kinematic stage hides; empty without a Stage-1 file."""
+    said = []
+    for part in _parts(result):
+        ranked = [m for m in part["metrics"] if m["kendall_tau"] is not None]
+        if ranked:
+            worst = min(ranked, key=lambda m: m["kendall_tau"])
+            kept = [m["words"] for m in ranked if m["kendall_tau"] == 1.0]
+            said.append(f"The ranking of patterns is the same in both stages on {', '.join(kept) or 'no metric'}.")
+            if worst["kendall_tau"] < 1.0:
+                said.append(f"It differs most on {worst['words']} (τ {worst['kendall_tau']:.2f}).")
+        for key, words in (("too_kind", "too kind"), ("too_harsh", "too harsh")):
+            found = [f"{m['words']} ({m[key]} of {len(m['patterns'])} patterns)" for m in part["metrics"] if m[key]]
+            if found:
+                said.append(f"Stage 1 is {words} on {', '.join(found)}.")
+        said.append(
+            f"Stage 1 cannot collide; Stage 2 counted {part['collisions']} collisions in {part['missions']} missions."
+        )
+    return " ".join(dict.fromkeys(said))

@@ -1,0 +1,207 @@
+"""The same missions on two tiers, from their bags: what the cheaper tier gets right and wrong.
+
+    python -m sar_analysis.results.tiergap runs/embedded runs/sih
+
+Missions pair by world, pattern, drones, seed, episode and victims. Each row is the mean on either tier and the mean of
+the paired differences, second minus first, with a t interval over the missions: they share vehicle and code, and
+nothing else is drawn from a population.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from sar_analysis.bags.cdr import decode
+from sar_analysis.bags.chunks import read_content
+from sar_analysis.bags.reader import Bag, locate, read_bag
+from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics, search_span
+from sar_core.errors import ContractError, MissingDataError
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+_STAMP = ("header.stamp.sec", "header.stamp.nanosec")
+_COMMANDED = ("velocity.x", "velocity.y", "position.z")
+_ESTIMATED = ("pose.pose.position.x", "pose.pose.position.y", "pose.pose.position.z")
+
+
+class Tracking(NamedTuple):
+    """How closely the drones of a mission did as they were told during the search; rms over ticks and drones."""
+
+    velocity_mps: float
+    """Horizontal: what was commanded against the truth one tick later."""
+    altitude_m: float
+    estimated_place_m: float
+    """Horizontal: where they thought they were against the truth of the same tick."""
+    estimated_height_m: float
+
+
+class Mission(NamedTuple):
+    """One bag: what it came to, and how it was flown."""
+
+    metrics: EpisodeMetrics
+    tracking: Tracking | None
+
+
+MEASURES: tuple[tuple[str, str, Callable[[Mission], float | None]], ...] = (
+    ("coverage at 240 s", "%", lambda m: _times(m.metrics.coverage_240s, 100.0)),
+    ("horizontal velocity error, rms", "m/s", lambda m: None if m.tracking is None else m.tracking.velocity_mps),
+    ("altitude error, rms", "m", lambda m: None if m.tracking is None else m.tracking.altitude_m),
+    ("horizontal estimate error, rms", "m", lambda m: None if m.tracking is None else m.tracking.estimated_place_m),
+    ("height estimate error, rms", "m", lambda m: None if m.tracking is None else m.tracking.estimated_height_m),
+    ("smallest separation", "m", lambda m: m.metrics.min_separation_m),
+    ("path of all drones", "m", lambda m: m.metrics.path_m),
+    ("near misses", "", lambda m: float(m.metrics.near_misses)),
+    ("collisions", "", lambda m: float(m.metrics.collisions)),
+    ("victims found", "", lambda m: float(len(m.metrics.victims) - m.metrics.undetected)),
+    ("false alarms", "", lambda m: _times(m.metrics.false_alarms, 1.0)),
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One measure over all pairs that have it on both tiers."""
+
+    measure: str
+    unit: str
+    pairs: int
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else factor * value
+
+
+def tracking(bag: Bag) -> Tracking | None:
+    """Commands against truth during the search; None where there was none, or nothing was commanded."""
+    search = search_span(bag)
+    if search is None:
+        return None
+    content = read_content(locate(bag.path))
+    stamps = bag.truth.stamps_ns
+    errors: list[list[Floats]] = []
+    for drone in range(bag.info.drones):
+        velocity, position = bag.truth.velocity[:, drone], bag.truth.position[:, drone]
+        columns = decode(content, content.topics[f"/uav_{drone + 1}/setpoint"], (*_STAMP, *_COMMANDED))
+        at = np.searchsorted(stamps, columns.stamps("header.stamp"))
+        during = (at >= search.start) & (at + 1 < search.stop)
+        vx, vy, z = (columns.scalar(name)[during] for name in _COMMANDED)
+        after = at[during] + 1
+        columns = decode(content, content.topics[f"/uav_{drone + 1}/odometry"], (*_STAMP, *_ESTIMATED))
+        at = np.searchsorted(stamps, columns.stamps("header.stamp"))
+        during = (at >= search.start) & (at < search.stop)
+        off = np.stack([columns.scalar(name)[during] for name in _ESTIMATED], axis=1) - position[at[during]]
+        errors.append(
+            [
+                np.hypot(vx - velocity[after, 0], vy - velocity[after, 1]),
+                z - position[after, 2],
+                np.hypot(off[:, 0], off[:, 1]),
+                off[:, 2],
+            ]
+        )
+    return Tracking(*(_rms(parts) for parts in zip(*errors, strict=True)))
+
+
+def _rms(parts: Sequence[Floats]) -> float:
+    values = np.concatenate(parts)
+    values = values[np.isfinite(values)]
+    return math.sqrt(float(np.mean(values**2))) if len(values) else math.nan
+
+
+def missions_in(folder: Path) -> dict[tuple[Any, ...], Mission]:
+    """Every valid mission recorded below a folder, by what it was asked to fly."""
+    found: dict[tuple[Any, ...], Mission] = {}
+    for metadata in sorted(folder.rglob("metadata.yaml")):
+        bag = read_bag(metadata.parent)
+        m = episode_metrics(bag)
+        if m.invalid_reason is not None:
+            continue
+        key = (m.world, m.pattern, m.drones, m.seed, m.episode, m.victim_absent)
+        if key in found:
+            raise ContractError(f"{folder}: seed {m.seed}, episode {m.episode}, {m.pattern} is there twice")
+        found[key] = Mission(m, tracking(bag))
+    if not found:
+        raise MissingDataError(f"{folder}: no valid mission with a bag")
+    return found
+
+
+def compare(first: Path, second: Path) -> dict[str, Any]:
+    """Both tiers side by side on the missions that both have."""
+    a, b = missions_in(first), missions_in(second)
+    shared = sorted(set(a) & set(b), key=str)
+    if len(shared) < 2:
+        raise MissingDataError(f"{first} and {second}: {len(shared)} missions in common; at least 2 are needed")
+    tiers = [" ".join(sorted({m.metrics.tier for m in side.values()})) for side in (a, b)]
+    rows = [_difference(name, unit, value, a, b, shared) for name, unit, value in MEASURES]
+    return {
+        "tiers": tiers,
+        "pairs": len(shared),
+        "left_out": [len(a) - len(shared), len(b) - len(shared)],
+        "confidence": CONFIDENCE,
+        "method": "mean of paired differences, t over missions",
+        "rows": [asdict(row) for row in rows if row is not None],
+    }
+
+
+def _difference(
+    name: str,
+    unit: str,
+    value: Callable[[Mission], float | None],
+    a: dict[tuple[Any, ...], Mission],
+    b: dict[tuple[Any, ...], Mission],
+    shared: Sequence[tuple[Any, ...]],
+) -> Difference | None:
+    pairs = [(value(a[key]), value(b[key])) for key in shared]
+    known = np.array([(x, y) for x, y in pairs if x is not None and y is not None], dtype=np.float64)
+    if len(known) < 2:
+        return None
+    gaps = known[:, 1] - known[:, 0]
+    half = float(stdtrit(len(gaps) - 1, 0.5 + CONFIDENCE / 2.0)) * float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
+    middle = float(gaps.mean())
+    first, second = (float(side) for side in known.mean(axis=0))
+    return Difference(name, unit, len(gaps), first, second, middle, middle - half, middle + half)
+
+
+def as_markdown(found: dict[str, Any]) -> str:
+    """A table for a document."""
+    first, second = found["tiers"]
+    lines = [
+        f"| | {first} | {second} | {second} minus {first}, 95 % interval |",
+        "|---|---|---|---|",
+    ]
+    for row in found["rows"]:
+        name = f"{row['measure']} ({row['unit']})" if row["unit"] else row["measure"]
+        gap = f"{row['difference']:+.3g} ({row['low']:+.3g} to {row['high']:+.3g})"
+        lines.append(f"| {name} | {row['first']:.4g} | {row['second']:.4g} | {gap} |")
+    lines.append("")
+    lines.append(f"{found['pairs']} missions on both tiers; {found['method']}.")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the comparison as Markdown, or as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("first", type=Path, help="folder of bags on one tier, such as a campaign's")
+    parser.add_argument("second", type=Path, help="folder of bags of the same missions on the other")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON for machines")
+    given = parser.parse_args()
+    found = compare(given.first, given.second)
+    print(json.dumps(found) if given.json else as_markdown(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""What is claimed upstream, beside what was measured here: each claim with its source, its rule and a plain verdict.
+
+A claim holds when the whole 95 % interval is on its side, does not hold when the whole interval is on the other side,
+and otherwise cannot be said. Nothing here was tuned to a claim, and a claim that nothing here measures says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from sar_analysis.metrics.findings import Victim
+from sar_analysis.metrics.metrics import EpisodeMetrics
+from sar_analysis.render.texttable import TextTable, make
+from sar_analysis.render.wording import NONE, number, spread
+from sar_analysis.results.conditions import crossed
+from sar_analysis.results.sections import times
+from sar_analysis.results.summary import CONFIDENCE, quantile, share
+from sar_analysis.stats.designs import units_left_out
+from sar_analysis.stats.interval import jackknife_t
+from sar_analysis.stats.statistics import mean_of
+from sar_core.errors import SarError
+
+AREA_M2, DRONES, PATTERN = 160_000.0, 4, "partitioned_lawnmower"
+HOLDS, FAILS, OPEN, UNMEASURED = "holds", "does not hold", "cannot be said", "not measured here"
+ADR_148 = "ADR-148, SotaComparison, as quoted in ADR-149"
+README = "ruv-drone README, targets for 4 drones"
+STAGE_1 = "ruv-drone evals/RESULTS.md, Stage 1, 10 x 10"
+Missions = Sequence[EpisodeMetrics]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure with its interval, None where an end cannot be given; `why` says what is missing where value is None."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    method: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is said, by whom, and what here comes nearest to it; without `measure` nothing here does."""
+
+    words: str
+    source: str
+    metric: str
+    limit: float
+    side: Literal["at most", "at least"]
+    definition: str
+    measure: Callable[[Missions], Measured] | None = None
+    shown: str | None = None
+
+    @property
+    def claimed(self) -> str:
+        return self.shown or f"{self.side} {_figure(self.metric, self.limit)}"
+
+
+def upstream_claims(episodes: Missions) -> list[dict[str, Any]]:
+    """Every claim against every tier's valid missions."""
+    valid = [e for e in episodes if e.valid]
+    rows = []
+    for tier in sorted({e.tier for e in episodes}):
+        own = [e for e in valid if e.tier == tier]
+        rows += [_row(claim, tier, own) for claim in CLAIMS]
+    return rows
+
+
+def verdict(claim: Claim, measured: Measured | None) -> str:
+    """By the interval alone."""
+    if measured is None or measured.value is None:
+        return UNMEASURED
+    if claim.side == "at most":
+        inside = measured.high is not None and measured.high <= claim.limit
+        outside = measured.low is not None and measured.low > claim.limit
+    else:
+        inside = measured.low is not None and measured.low >= claim.limit
+        outside = measured.high is not None and measured.high < claim.limit
+    return HOLDS if inside else FAILS if outside else OPEN
+
+
+def _row(claim: Claim, tier: str, missions: Missions) -> dict[str, Any]:
+    measured = None if claim.measure is None else claim.measure(missions)
+    return {
+        "tier": tier,
+        "claim": claim.words,
+        "source": claim.source,
+        "metric": claim.metric,
+        "claimed": claim.claimed,
+        "limit": claim.limit,
+        "side": claim.side,
+        "definition": claim.definition,
+        "measured": None if measured is None else asdict(measured),
+        "verdict": verdict(claim, measured),
+    }
+
+
+def _error(pick: Callable[[Victim], float | None], views: int = 0) -> Callable[[Missions], Measured]:
+    """The median error of found victims, of those seen from so many views at least."""
+
+    def measure(missions: Missions) -> Measured:
+        victims = [v for e in missions for v in e.victims if v.detected and (v.views or 0) >= views]
+        found = quantile("cep50_m", [error for v in victims if (error := pick(v)) is not None], 0.5)
+        if found is None:
+            return Measured(why="no such victim was found")
+        return Measured(found.value, found.low, found.high, found.n, "order statistics, victims as independent")
+
+    return measure
+
+
+def _alike(missions: Missions) -> list[EpisodeMetrics]:
+    """What the claim on area is about: the partitioned lawnmower with four drones on 160 000 m², victims present."""
+    return [
+        e
+        for e in missions
+        if e.pattern == PATTERN
+        and e.drones == DRONES
+        and not e.configuration.get("policy")
+        and abs(e.area_m2 - AREA_M2) <= 0.01 * AREA_M2
+        and not e.victim_absent
+    ]
+
+
+def _covering_time(missions: Missions) -> Measured:
+    own = _alike(missions)
+    if not own:
+        return Measured(why=NOT_ALIKE)
+    found = next(t for t in times(own) if t["metric"] == "time_to_95_s")
+    if found["median"] is None:
+        return Measured(why=f"half never covered 95 % ({found['reached']} of {found['n']} did)")
+    return Measured(found["median"], found["low"], found["high"], found["n"], found["method"])
+
+
+def _coverage(missions: Missions) -> Measured:
+    own = _alike(missions)
+    if not own:
+        return Measured(why=NOT_ALIKE)
+    try:
+        table = crossed("coverage_240s", own)
+    except SarError as error:
+        return Measured(why=str(error))
+    value = float(table.values.mean())
+    low, high = jackknife_t(value, units_left_out(table, mean_of(table)), CONFIDENCE)
+    if low == high:
+        return Measured(value, None, None, table.values.size, "mean; nothing varied")
+    return Measured(
+        value, max(low, 0.0), min(high, 1.0), table.values.size, "mean, jackknife over seeds and layouts, t"
+    )
+
+
+def _found(missions: Missions) -> Measured:
+    victims = [v for e in _alike(missions) if e.detections is not None for v in e.victims]
+    found = share("victims_found", sum(v.detected for v in victims), len(victims), "victims")
+    if found is None:
+        return Measured(why=NOT_ALIKE)
+    return Measured(found.value, found.low, found.high, found.n, "Clopper-Pearson, victims as independent")
+
+
+NOT_ALIKE = "no partitioned lawnmower with 4 drones on 160 000 m² was flown with victims and radio"
+CLAIMS = (
+    Claim(
+        "localisation error",
+        ADR_148,
+        "cep50_m",
+        1.732,
+        "at most",
+        "CEP50 at the first confident report of found victims, all patterns and noise levels; upstream's figure is a "
+        "formula's value at one geometry, no error that was measured",
+        _error(lambda v: v.error_m),
+    ),
+    Claim(
+        "localisation error, last report",
+        ADR_148,
+        "cep50_m",
+        1.732,
+        "at most",
+        "CEP50 at the last confident report of found victims, which is the kinder reading",
+        _error(lambda v: v.final_error_m),
+    ),
+    Claim(
+        "error with 3-view fusion",
+        README,
+        "cep50_m",
+        2.0,
+        "at most",
+        "CEP50 at the first confident report that rests on 3 views or more",
+        _error(lambda v: v.error_m, views=3),
+    ),
+    Claim(
+        "better than Wi2SAR's error",
+        "upstream's methodology: CEP50 below 5 m, interval without 5 m",
+        "cep50_m",
+        5.0,
+        "at most",
+        "CEP50 at the first confident report of found victims; other sites and another method than Wi2SAR's",
+        _error(lambda v: v.error_m),
+    ),
+    Claim(
+        "time to cover 160 000 m²",
+        f"{ADR_148}; an estimate by formula",
+        "time_to_95_s",
+        223.0,
+        "at most",
+        "median search time to 95 % of the area, partitioned lawnmower, 4 drones; take-off and the last 5 % left out",
+        _covering_time,
+    ),
+    Claim(
+        "160 000 m² within 4 min",
+        README,
+        "coverage_240s",
+        0.95,
+        "at least",
+        "mean coverage at 240 s of search, partitioned lawnmower, 4 drones; covered taken as 95 %",
+        _coverage,
+    ),
+    Claim(
+        "partitioned lawnmower covers all",
+        STAGE_1,
+        "coverage_240s",
+        0.9995,
+        "at least",
+        "mean coverage at 240 s; upstream flew 420 s on 250 000 m² with drones that jump",
+        _coverage,
+        "1.000",
+    ),
+    Claim(
+        "every victim detected",
+        STAGE_1,
+        "victims_found",
+        0.995,
+        "at least",
+        "share of victims found by the partitioned lawnmower; upstream counts a drone within 28 m as a detection",
+        _found,
+        "100 %",
+    ),
+    Claim(
+        "Wi2SAR: 5 m, 160 000 m² in 810 s, one drone",
+        "arXiv 2604.09115, as quoted in ADR-148 and ADR-149",
+        "cep50_m",
+        5.0,
+        "at most",
+        "another system: signal strength with a lens, phones that reconnect; paper-to-paper, no standing",
+        None,
+        "5 m, 810 s",
+    ),
+    Claim(
+        "micro-benchmarks",
+        "ADR-149 4.3",
+        "latency",
+        0.0,
+        "at most",
+        "latency of single calls on upstream's machine says nothing about missions",
+        None,
+        "3.3 µs, 43 µs, 54 ns, 248 µs",
+    ),
+)
+
+
+def claims_table(result: Mapping[str, Any]) -> TextTable:
+    """As words."""
+    several = len(result["tiers"]) > 1
+    rows = []
+    for row in result["upstream"]:
+        name = f"{row['claim']} ({row['tier']})" if several else row["claim"]
+        rows.append((name, row["claimed"], _measured(row), row["verdict"].upper(), row["definition"], row["source"]))
+    columns = ("claim", "claimed", "measured here, 95 %", "verdict", "what was measured", "source")
+    caption = (
+        "A claim holds where the whole interval is on its side, does not hold where all of it is on the other side; "
+        "otherwise it cannot be said."
+    )
+    return make(result, "upstream", "Claimed upstream, measured here", columns, rows, caption)
+
+
+def _measured(row: Mapping[str, Any]) -> str:
+    m = row["measured"]
+    if m is None:
+        return NONE
+    if m["value"] is None:
+        return str(m["why"])
+    text = number(row["metric"], m["value"]) if m["low"] is None and m["high"] is None else spread(row["metric"], m)
+    return f"{text}, n {m['n']}"
+
+
+def _figure(metric: str, limit: float) -> str:
+    if metric in ("coverage_240s", "victims_found"):
+        return f"{100 * limit:g} %"
+    return f"{limit:g} {'s' if metric.endswith('_s') else 'm'}"

@@ -1,0 +1,1 @@
+"""Stage 1's rows and the choice of median seeds."""

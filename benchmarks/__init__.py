@@ -1,0 +1,1 @@
+"""Speed, side by side with a peer; outside what is shipped."""

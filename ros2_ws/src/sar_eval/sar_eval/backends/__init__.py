@@ -1,0 +1,1 @@
+"""What an episode flies in: the protocol that every tier keeps, and the embedded one."""

@@ -1,0 +1,1 @@
+"""Bytes: messages, the writer of bags, and what checks, mends and keeps them."""

@@ -1,0 +1,1 @@
+"""Many missions: plan, identity, ledger, workers, evaluation and what is published of it."""

@@ -1,0 +1,202 @@
+"""A finished evaluation as a small folder to commit: it identifies itself and names no place of any machine.
+
+    python -m sar_eval.campaign.publication runs/full --commit HEAD --out results    # of what `sar-eval eval` left
+    python -m sar_eval.campaign.publication results --renew                          # the same flights, analysed by today's code
+
+    manifest.json                           what was flown with what, where and by which command
+    episodes.jsonl.zst  stage1.jsonl.zst    every Stage-2 record in the order of the plan, every Stage-1 row
+    seeds.json                              what the seeds were chosen from
+    RESULTS.md  TABLES.md  results.json  figures/    what all that comes to
+
+Seeds and findings follow from the records alone: whoever has the folder can make them again, and count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sar_analysis.bags.textfiles import read_text, write_compressed
+from sar_analysis.render.figures import draw_figures
+from sar_analysis.render.markdown import results_markdown, tables_markdown
+from sar_analysis.render.wholefolder import Kind
+from sar_analysis.results.document import build_results
+from sar_analysis.results.optimality import load_reference
+from sar_analysis.results.stagegap import Foretold
+from sar_analysis.stage1.medianseeds import choose
+from sar_analysis.stage1.rows import read_stage1
+from sar_analysis.table import analyze
+from sar_core.errors import ContractError, InputError, MissingDataError, SarError
+from sar_eval.campaign.evaluation import CAMPAIGN, FULL, STAGE1, STAGE1_SEEDS, Evaluation, Extent, follow, reference_of
+from sar_eval.campaign.ledger import LEDGER, read_ledger
+from sar_eval.campaign.manifest import MANIFEST, ROOMS, Manifest, read_manifest, sources
+from sar_eval.episode.flight import Record
+
+RECORDS, ROWS = f"{LEDGER}.zst", f"{STAGE1}.zst"
+SEEDS = "seeds.json"
+FLOWN = (RECORDS, ROWS, MANIFEST)
+FOUND = (SEEDS, "RESULTS.md", "TABLES.md", "results.json")
+FIGURES = "figures"
+FOLDER = Kind("published results", (*FLOWN, *FOUND), FIGURES, (".svg",))
+HOST_KEYS = ("sar_eval", "platform", "python", "processor", "cores", "memory_gib", "stage1_file")
+RUN_KEYS = ("rtf", "wall_s", "setup_s")
+"""What is told of the machine and of each flight on it; the rest is nobody's business."""
+
+
+def publish(folder: Path, commit: str, out: Path, checkout: Path) -> None:
+    """The folder of `sar-eval eval` as published results; everything is checked before anything is written."""
+    FOLDER.check_place(out)
+    manifest = read_manifest(folder / CAMPAIGN)
+    if manifest is None:
+        raise MissingDataError(f"{folder / CAMPAIGN}: no {MANIFEST}; expected the folder that sar-eval eval left")
+    records = whole_records(folder / CAMPAIGN, manifest)
+    evaluation = evaluation_of(folder, manifest, records)
+    host = {key: manifest.host[key] for key in HOST_KEYS if key in manifest.host}
+    host["commit"] = checked_commit(checkout, commit, manifest.decides["code"])
+    host["command"] = command_of(evaluation, read_stage1(folder / STAGE1))
+    host["flying_s"] = round(sum(record.run.get("wall_s") or 0.0 for record in records), 1)
+    with FOLDER.made(out) as fresh:
+        replace(manifest, host=host).write(fresh)
+        write_compressed(fresh / RECORDS, "".join(_line(record) for record in records))
+        write_compressed(fresh / ROWS, read_text(folder / STAGE1))
+        write_findings(fresh)
+        check_placeless(fresh, (folder.resolve(), checkout.resolve(), Path.home()))
+
+
+def renew(folder: Path) -> None:
+    """Published results analysed again, by this version of the analysis."""
+    FOLDER.check_place(folder)
+    lacking = next((name for name in FLOWN if not (folder / name).is_file()), None)
+    if lacking is not None:
+        raise MissingDataError(f"{folder}: no {lacking}; expected published results")
+    with FOLDER.made(folder) as fresh:
+        for name in FLOWN:
+            shutil.copyfile(folder / name, fresh / name)
+        write_findings(fresh)
+
+
+def whole_records(campaign: Path, manifest: Manifest) -> list[Record]:
+    """All records in the order of the plan; an unfinished campaign is refused."""
+    records = read_ledger(campaign / LEDGER)
+    missing = [key for key in manifest.episodes if key not in records]
+    if missing:
+        left = f"{len(missing)} of {len(manifest.episodes)} missions are not flown, the first is {missing[0]}"
+        raise MissingDataError(f"{campaign}: {left}; only a finished campaign is published")
+    return [records[key] for key in manifest.episodes]
+
+
+def evaluation_of(folder: Path, manifest: Manifest, records: Sequence[Record]) -> Evaluation:
+    """The evaluation that this campaign is, found again from its Stage-1 file; refused if it is another one."""
+    extent = Extent(
+        tuple(dict.fromkeys(record.result["episode"] for record in records)),
+        tuple(manifest.decides["configuration"]["patterns"]),
+    )
+    evaluation = follow(folder / STAGE1, extent)
+    again = evaluation.manifest
+    if again.decides["inputs"]["stage1"] != manifest.decides["inputs"]["stage1"]:
+        raise ContractError(f"{folder / STAGE1}: is not the Stage-1 file that the campaign's seeds were chosen from")
+    if (again.episodes, again.decides["configuration"]) != (manifest.episodes, manifest.decides["configuration"]):
+        raise InputError(f"{folder / CAMPAIGN}: has other settings than sar-eval eval; only its are published")
+    return evaluation
+
+
+def command_of(evaluation: Evaluation, rows: Sequence[Any]) -> str:
+    """The command that flies this evaluation."""
+    choice = evaluation.plan.choice
+    words = ["sar-eval", "eval"]
+    if Extent(choice.episodes, choice.patterns) == FULL:
+        words.append("--full")
+    else:
+        words += ["--episodes", ",".join(map(str, choice.episodes))]
+        words += [word for pattern in choice.patterns for word in ("--pattern", pattern)]
+    seeds = tuple(sorted({row.seed for row in rows}))
+    return " ".join(words if seeds == STAGE1_SEEDS else [*words, "--seeds", ",".join(map(str, seeds))])
+
+
+def checked_commit(checkout: Path, commit: str, code: dict[str, str]) -> str:
+    """The full name of a commit, after its sources were found to be those that flew."""
+    name = _git(checkout, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", told=commit).decode().strip()
+    places = {package: f"ros2_ws/src/{package}/{package}" for package in (*ROOMS, "sar_eval")}
+    packed = _git(checkout, "archive", name, *places.values(), told=commit)
+    with tempfile.TemporaryDirectory() as place:
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(place, filter="data")
+        found = sources(lambda package: Path(place) / places[package])
+    other = [package for package, digest in found.items() if code[package] != digest]
+    if other:
+        raise ContractError(f"commit {commit}: its {', '.join(other)} is not the code that flew the campaign")
+    return name
+
+
+def _git(checkout: Path, *words: str, told: str) -> bytes:
+    done = subprocess.run(["git", "-C", str(checkout), *words], capture_output=True, check=False)
+    if done.returncode != 0:
+        raise InputError(f"commit {told}: git does not find it, or no packages of ours in it, in {checkout}")
+    return done.stdout
+
+
+def write_findings(folder: Path) -> None:
+    """Everything that follows from the records and rows in a folder."""
+    rows, table = read_stage1(folder / ROWS), analyze(folder / RECORDS)
+    (folder / SEEDS).write_text(json.dumps(choose(rows).plain(), indent=1) + "\n", encoding="utf-8")
+    reference = reference_of(table.episodes[0].episode_set)
+    oracle = None if reference is None else load_reference(reference)
+    document = build_results(table, reference=oracle, stage1=Foretold(ROWS, rows))
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    (folder / "results.json").write_text(text + "\n", encoding="utf-8")
+    (folder / "RESULTS.md").write_text(results_markdown(document), encoding="utf-8")
+    (folder / "TABLES.md").write_text(tables_markdown(document), encoding="utf-8")
+    for picture in draw_figures(document, folder / FIGURES):
+        if picture.suffix not in FOLDER.endings:
+            picture.unlink()
+
+
+def check_placeless(folder: Path, places: Sequence[Path]) -> None:
+    """Refuse a folder whose texts name one of these places."""
+    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+        text = read_text(file)
+        named = next((place for place in places if place != Path("/") and str(place) in text), None)
+        if named is not None:
+            raise ContractError(f"{file.name}: names {named}, a place of this machine; results to publish may not")
+
+
+def _line(record: Record) -> str:
+    run = {key: record.run[key] for key in RUN_KEYS if key in record.run}
+    return json.dumps(Record(record.result, run).as_dict()) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="what sar-eval eval left; with --renew, published results")
+    parser.add_argument("--commit", help="of the code that flew it; its sources must be those of the manifest")
+    parser.add_argument("--checkout", type=Path, default=Path("."), help="git checkout that knows the commit")
+    parser.add_argument("--out", type=Path, help="folder; earlier published results in it are replaced")
+    parser.add_argument("--renew", action="store_true", help="analyse published results again, in their place")
+    given = parser.parse_args()
+    if given.renew == (given.commit is not None and given.out is not None):
+        parser.error("give --commit and --out to publish an evaluation, or --renew alone")
+    try:
+        if given.renew:
+            renew(given.folder)
+        else:
+            publish(given.folder, given.commit, given.out, given.checkout)
+    except SarError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    out = given.folder if given.renew else given.out
+    for file in sorted(file for file in out.rglob("*") if file.is_file()):
+        print(f"{file.stat().st_size:>10} {file.relative_to(out)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Verbs that fly many missions: calibrate the confidence, study a condition, sweep the noise."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from sar_core.errors import InputError
+from sar_eval.cli.console import PATTERN_HELP, Json, bar, note, out, say
+
+Workers = Annotated[int, typer.Option(help="Processes that fly at the same time.")]
+DEFAULT_WORKERS = os.cpu_count() or 1
+
+
+def calibrate(
+    radio: Annotated[str, typer.Option(help="Link budget by name (configs/radio).")] = "default",
+    missions: Annotated[int, typer.Option(help="Missions to learn from.")] = 128,
+    workers: Workers = DEFAULT_WORKERS,
+    target: Annotated[Path | None, typer.Option("--out", help="JSON to write; default: configs/calibration.")] = None,
+) -> None:
+    """Fit the swarm's confidence on missions no evaluation uses (seeds from 1000000), for one link budget.
+
+    Example: sar-eval calibrate --radio short_range --missions 96 --out short_range.json
+    """
+    from sar_eval.scenario.model import calibration_path, radio_path
+    from sar_eval.studies.calibration import calibrate as fit
+
+    radio_path(radio)
+    if missions < 1:
+        raise InputError(f"missions = {missions}: must be 1 or more")
+    path = target or calibration_path(radio)
+    with bar("{task.completed:.0f} of {task.total} missions") as progress:
+        task = progress.add_task("calibrating", total=missions)
+        fitted = fit(radio, missions, workers, lambda done: progress.update(task, completed=done))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fitted.save(path)
+    say(f"{path}: fitted on {fitted.n} estimates, {fitted.positives} of them right, from {missions} missions")
+
+
+def missions(
+    world: Annotated[str | None, typer.Option(help="World by name or path.")] = None,
+    pattern: Annotated[str | None, typer.Option(help=PATTERN_HELP)] = None,
+    drones: Annotated[int | None, typer.Option(help="Number of drones, 1 to 64.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Scenario file (YAML); options given here win over it.")] = None,
+    count: Annotated[int, typer.Option("--missions", help="How many, each with its own seed and layout.")] = 50,
+    first_seed: Annotated[int, typer.Option(help="Seed and episode index of the first mission.")] = 0,
+    sigma: Annotated[float | None, typer.Option(help="CSI amplitude noise.")] = None,
+    kappa: Annotated[float | None, typer.Option(help="CSI phase concentration.")] = None,
+    gate: Annotated[str | None, typer.Option(help="on, or forced_open.")] = None,
+    attention: Annotated[str | None, typer.Option(help="How fusion weighs views: none, source or spread.")] = None,
+    victims: Annotated[int | None, typer.Option(help="Victims per mission.")] = None,
+    decoys: Annotated[int | None, typer.Option(help="Other transmitters per mission.")] = None,
+    victim_absent: Annotated[bool | None, typer.Option(help="Leave the victims out.")] = None,
+    radio: Annotated[str | None, typer.Option(help="Link budget by name.")] = None,
+    workers: Workers = DEFAULT_WORKERS,
+    target: Annotated[Path | None, typer.Option("--out", help="JSONL to write: one result per mission.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Fly many missions of one condition without bags and print what they come to, with 95 % intervals.
+
+    Example: sar-eval missions --world village --missions 200 --out village.jsonl
+    """
+    from sar_eval.scenario.model import load_scenario, prepare
+    from sar_eval.studies.missions import fly_one, plan_missions, spread, summarise
+
+    given: dict[str, Any] = {
+        "world": world,
+        "pattern": pattern,
+        "drones": drones,
+        "sigma": sigma,
+        "kappa": kappa,
+        "gate": gate,
+        "attention": attention,
+        "victims": victims,
+        "decoys": decoys,
+        "victim_absent": victim_absent,
+        "radio": radio,
+    }
+    scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
+    specs = plan_missions(scenario, count, first_seed)
+    prepare(scenario, specs[0].seed, specs[0].index, source=source)
+    if target is not None and target.exists():
+        raise InputError(f"{target}: exists already; choose another name")
+    results = []
+    with bar("{task.completed:.0f} of {task.total} missions") as progress:
+        task = progress.add_task("flying", total=count)
+        for result in spread(fly_one, specs, workers):
+            results.append(result)
+            progress.update(task, completed=len(results))
+    if target is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text("".join(json.dumps(result) + "\n" for result in results))
+    summary = summarise(results)
+    if as_json:
+        print(json.dumps(_plain(summary)))
+    else:
+        s = scenario
+        swarm = f"{s.world}, {s.pattern.replace('_', ' ')}, {s.drones} drones"
+        noise = f"sigma {s.sigma:g}, kappa {s.kappa:g}, gate {s.gate}"
+        out.print(_table(summary, f"Stage 2 (embedded): {swarm}, {noise}"))
+
+
+def _plain(summary: Any) -> dict[str, Any]:
+    return {key: vars(value) if hasattr(value, "low") else value for key, value in vars(summary).items()}
+
+
+def _table(summary: Any, title: str) -> Table:
+    table = Table(title=title)
+    for name in ("figure", "value", "95 % interval"):
+        table.add_column(name)
+    names = {
+        "found_240s": ("victims found within 240 s", "{:.1%}"),
+        "found_at_all": ("victims found at all", "{:.1%}"),
+        "time_to_detection_s": ("median time to detection (never = inf)", "{:.0f} s"),
+        "cep50_m": ("CEP50 at the first report", "{:.2f} m"),
+        "cep95_m": ("CEP95 at the first report", "{:.2f} m"),
+        "final_cep50_m": ("CEP50 at the end", "{:.2f} m"),
+        "missions_with_false_alarm": ("missions with a false alarm", "{:.1%}"),
+        "false_alarms_per_mission": ("false alarms per mission", "{:.3f}"),
+        "false_alarms_per_hour": ("false alarms per flight hour", "{:.3f}"),
+        "missions_with_collision": ("missions with a collision", "{:.1%}"),
+        "collisions_per_mission": ("collisions per mission", "{:.3f}"),
+        "near_misses_per_mission": ("near misses per mission", "{:.3f}"),
+    }
+    valid = summary.missions - summary.invalid
+    table.add_row("missions (invalid), victims", f"{valid} ({summary.invalid}), {summary.victims}", "")
+    for field, (label, form) in names.items():
+        rate = getattr(summary, field)
+        if rate is None:
+            table.add_row(label, "n/a", "")
+        else:
+            table.add_row(label, form.format(rate.value), f"{form.format(rate.low)} to {form.format(rate.high)}")
+    for kind, number in sorted(summary.false_alarms_by_kind.items()):
+        table.add_row(f"false alarms from a {kind.replace('_', ' ')}", str(number), "")
+    for name in summary.collided:
+        table.add_row("collision in", name, "")
+    return table
+
+
+def sweep(
+    world: Annotated[str, typer.Option(help="World by name or path.")] = "open_field",
+    per_cell: Annotated[int, typer.Option(help="Missions per cell of the grid.")] = 4,
+    first_seed: Annotated[int, typer.Option(help="Seed and episode index of the first mission.")] = 0,
+    duration_s: Annotated[float, typer.Option(help="Search time of each mission.")] = 240.0,
+    workers: Workers = DEFAULT_WORKERS,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for sweep.json and sweep.png.")] = Path("runs/sweep"),
+    as_json: Json = False,
+) -> None:
+    """Fly a grid of CSI noise (6 sigma x 8 kappa) and map where the gate opens, what is found and what it costs.
+
+    Example: sar-eval sweep --world open_field --per-cell 4 --out runs/sweep
+    """
+    from sar_eval.studies.sweep import draw_sweep, fly_sweep
+
+    if per_cell < 1:
+        raise InputError(f"per_cell = {per_cell}: must be 1 or more")
+    with bar("{task.completed:.0f} of {task.total} missions") as progress:
+        task = progress.add_task("sweeping", total=None)
+        cells = fly_sweep(
+            world, per_cell, first_seed, duration_s, workers, lambda n, of: progress.update(task, completed=n, total=of)
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sweep.json").write_text(json.dumps(cells, indent=1) + "\n")
+    try:
+        draw_sweep(cells, world, folder / "sweep.png")
+    except ImportError:
+        note("no picture: matplotlib is not installed; get it with: pip install 'sar-eval[report]'")
+    if as_json:
+        print(json.dumps(cells))
+    else:
+        say(f"{len(cells)} cells of {per_cell} missions: {folder / 'sweep.json'}, {folder / 'sweep.png'}")
+
+
+def gate_study(
+    world: Annotated[str, typer.Option(help="World by name or path.")] = "open_field",
+    count: Annotated[int, typer.Option("--missions", help="Missions per kappa and gate setting.")] = 40,
+    first_seed: Annotated[int, typer.Option(help="Seed and episode index of the first mission.")] = 0,
+    workers: Workers = DEFAULT_WORKERS,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for gate.json and gate.png.")] = Path("runs/gate"),
+) -> None:
+    """Fly kappa 2, 4 and 8 with the gate on and forced open on the same missions: what does the gate buy?
+
+    Example: sar-eval gate-study --missions 40 --out runs/gate
+    """
+    from sar_eval.studies.studies import draw_gate_study
+    from sar_eval.studies.studies import gate_study as fly_study
+
+    with bar("{task.completed:.0f} of {task.total} missions") as progress:
+        task = progress.add_task("flying", total=None)
+        rows = fly_study(
+            world,
+            [2.0, 4.0, 8.0],
+            count,
+            first_seed,
+            workers,
+            lambda n, of: progress.update(task, completed=n, total=of),
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "gate.json").write_text(json.dumps(rows, indent=1) + "\n")
+    draw_gate_study(rows, world, folder / "gate.png")
+    table = Table(title=f"Stage 2 (embedded): {world}, gate on against forced open, {count} missions each, paired")
+    for name in ("kappa", "found: on, open", "difference (95 %)", "false alarms: on, open", "difference (95 %)"):
+        table.add_column(name)
+    for row in rows:
+        cells = [f"{row['kappa']:g}"]
+        for key in ("found", "false_alarms"):
+            gap = row[f"{key}_difference"]
+            cells.append(f"{row[f'{key}_on']:.3f}, {row[f'{key}_forced_open']:.3f}")
+            cells.append(f"{gap['value']:+.3f} ({gap['low']:+.3f} to {gap['high']:+.3f})")
+        table.add_row(*cells)
+    out.print(table)
+
+
+def reliability(
+    files: Annotated[list[Path], typer.Argument(help="Results of sar-eval missions --out.")],
+    picture: Annotated[Path, typer.Option("--out", help="PNG or SVG to write.")] = Path("reliability.png"),
+    as_json: Json = False,
+) -> None:
+    """Say whether confidence is a probability: among reports of confidence p, is a share p right?
+
+    Example: sar-eval reliability open_field.jsonl village.jsonl --out reliability.png
+    """
+    from sar_eval.studies.studies import draw_reliability, judge_confidence
+
+    results = []
+    for path in files:
+        try:
+            results += [json.loads(line) for line in path.read_text().splitlines()]
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot read results ({error})") from error
+    judged = {which: judge_confidence(results, which) for which in ("first", "last")}
+    draw_reliability(results, picture)
+    if as_json:
+        print(json.dumps(judged))
+        return
+    for which, figures in judged.items():
+        told = ", ".join(
+            f"{name.replace('_', ' ')} {value if isinstance(value, int) else f'{value:.3f}'}"
+            for name, value in figures.items()
+        )
+        say(f"{which} word on each transmitter and mission: {told}")
+    say(f"{picture} written")

@@ -1,0 +1,255 @@
+"""One episode in one process: world, swarm and referee in lockstep, as fast as the CPU goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sar_eval.backends.backend import SimTick, Simulator, SpoiltError, World
+from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE
+from sar_eval.bag.logbook import Logbook
+from sar_eval.bag.writer import Recording
+from sar_eval.episode.operator import direct
+from sar_eval.episode.outcome import COVERAGE_TIME_S, result_of
+from sar_eval.episode.score import STATUS_TICKS, Score
+from sar_eval.episode.sensing import Claim, Heard, Sensing
+from sar_eval.episode.swarm import Swarm
+from sar_eval.scenario.model import Episode
+from sar_sim.judging.coverage import Coverage
+from sar_sim.judging.referee import Event, Referee
+from sar_sim.radio.receiver import Frames
+from sar_sim.vehicle.fleet import FleetState, stamp_ns
+from sar_swarm.piloting.controller import Command, Order, Pilot, Plan
+
+__all__ = ["COVERAGE_TIME_S", "SCHEMA_VERSION", "Flight", "Progress", "Record", "fly_episode"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a watcher sees while an episode flies."""
+
+    time_s: float
+    search_time_s: float
+    coverage: float
+    collisions: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """An episode's outcome: ``result`` is deterministic and compared, ``run`` tells of this host and is not."""
+
+    result: dict[str, Any]
+    run: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"schema_version": SCHEMA_VERSION, "result": self.result, "run": self.run}
+
+
+class Flight:
+    """An episode under way. ``advance`` flies one tick; the parts it holds know only what they may."""
+
+    def __init__(self, episode: Episode, logbook: Logbook | None, world: World | None = None) -> None:
+        """``world`` is what it flies in; the embedded simulator unless one is given."""
+        self.episode = episode
+        self.logbook = logbook
+        self.simulator = Simulator(episode) if world is None else world
+        self.trouble = ""
+        self._reported = -1
+        self.receiver = self.simulator.receiver()
+        self.swarm = Swarm(episode)
+        first = self.simulator.first()
+        self.score = Score(episode, first, self.swarm.standing)
+        if logbook is not None:
+            logbook.info(0)
+        self._log(self.swarm.begin(first.state).heard, [], [])
+
+    @property
+    def tick(self) -> int:
+        return self.score.tick
+
+    @property
+    def time_s(self) -> float:
+        return self.score.time_s
+
+    @property
+    def order(self) -> Order:
+        return self.score.orders.order
+
+    @property
+    def search_begin_s(self) -> float:
+        return self.score.orders.search_begin_s
+
+    @property
+    def search_time_s(self) -> float:
+        return self.score.search_time_s
+
+    @property
+    def search_over(self) -> bool:
+        return self.order is Order.RETURN
+
+    @property
+    def invalid_reason(self) -> str:
+        return self.score.orders.invalid_reason
+
+    @property
+    def done(self) -> bool:
+        return self.score.done
+
+    @property
+    def state(self) -> FleetState:
+        return self.score.state
+
+    @property
+    def coverage(self) -> Coverage:
+        return self.score.coverage
+
+    @property
+    def referee(self) -> Referee:
+        return self.score.referee
+
+    @property
+    def sensing(self) -> Sensing | None:
+        return self.swarm.sensing
+
+    @property
+    def plans(self) -> list[Plan]:
+        return self.swarm.plans
+
+    @property
+    def pilots(self) -> list[Pilot]:
+        return self.swarm.pilots
+
+    @property
+    def commands(self) -> list[Command]:
+        return self.swarm.commands
+
+    def advance(self) -> None:
+        """One tick: move, judge, talk, decide, record."""
+        score, swarm = self.score, self.swarm
+        try:
+            now = self.simulator.step(swarm.commands, score.orders.search_begin_s)
+            frames = self._listen(now)
+        except SpoiltError as error:
+            self.trouble = error.detail
+            score.spoil(error.reason)
+            return
+        events = score.observe(now)
+        if score.orders.invalid_reason:
+            return
+        state = now.state
+        orders = direct(score.orders, self.episode, now.time_s, float(state.est_position[:, 2].min()), score.standing)
+        made = swarm.step(now.tick, now.time_s, state, frames, now.delivered, orders.order)
+        score.note(orders, made.standing, [(claim.estimate.track, claim.report) for claim in made.claims])
+        self._log(made.heard, made.claims, events)
+
+    def _listen(self, now: SimTick) -> list[Frames]:
+        """What the drones' receivers hand over in a tick."""
+        if self.receiver is None:
+            return []
+        return self.receiver.listen(stamp_ns(now.tick), now.tick, now.state.position, now.state.attitude)
+
+    def _log(self, heard: Heard, claims: Sequence[Claim], events: Sequence[Event]) -> None:
+        book = self.logbook
+        if book is None:
+            return
+        tick, stamp, state = self.tick, stamp_ns(self.tick), self.state
+        book.tick(stamp, state, self.commands)
+        if self.sensing is not None:
+            book.sensing(stamp, heard, claims)
+            if tick % REPORT_TICKS == 0:
+                book.devices(stamp, self.time_s)
+        for event in events:
+            book.event(stamp, event)
+        if tick % STATUS_TICKS == 0:
+            delivery, age = self.simulator.air.take_delivery(), self.swarm.boxes.oldest_news_s(self.time_s)
+            book.uav_status(stamp, self.score.standing, self.commands, state.charge, delivery, age)
+
+    def report(self, phase: int | None = None) -> None:
+        """Once a second: how far the episode is; from here on all that was logged survives this process."""
+        book = self.logbook
+        if book is None:
+            return
+        stamp = self._report_stamp_ns()
+        self._reported = self.tick
+        book.status(stamp, self.score.status(phase))
+        book.coverage(stamp, self.score.scanned, self.coverage.config.cell_m)
+        book.flush()
+
+    def finish(self) -> None:
+        """Close what is still open; the last status says how it ended."""
+        events = self.referee.finish(self.time_s)
+        if self.logbook is not None:
+            for event in events:
+                self.logbook.event(self._report_stamp_ns(), event)
+        self.report(STATUS_DONE)
+
+    def _report_stamp_ns(self) -> int:
+        """Now; or the next tick, which was spoilt, where this one has been reported: a bag's time never goes back."""
+        return stamp_ns(self.tick + (self._reported == self.tick))
+
+    def result(self) -> dict[str, Any]:
+        """The deterministic outcome, from the referee's truth alone."""
+        return result_of(self.score, None if self.sensing is None else self.sensing.tally())
+
+
+def fly_episode(
+    episode: Episode,
+    bag: Path | None,
+    watch: Callable[[Progress], None] | None = None,
+    stop: Callable[[], str | None] | None = None,
+    csi: bool = False,
+    world: World | None = None,
+) -> Record:
+    """Fly one episode to its end and return its record; with ``bag``, leave a verified bag there.
+
+    ``stop`` is asked once a simulated second; a reason ends the episode as INVALID with that reason and a good bag.
+    ``csi`` puts raw frames into the bag too.
+    ``world`` is flown in and left open; without one the embedded simulator is.
+    ``watch`` is told once a simulated second, after all of that second was handed to the disk.
+    """
+    began = time.perf_counter()
+    logbook = Logbook(episode, bag, csi) if bag is not None else None
+    recording: Recording | None = None
+    try:
+        flight = Flight(episode, logbook, world)
+        looped = time.perf_counter()
+        while not flight.done:
+            flight.advance()
+            if flight.tick % REPORT_TICKS == 0 and not flight.trouble:
+                if stop is not None:
+                    flight.score.spoil(stop() or "")
+                if not flight.done:
+                    flight.report()
+                if watch is not None:
+                    collisions = flight.referee.summary().collisions
+                    watch(Progress(flight.time_s, flight.search_time_s, flight.coverage.fraction, collisions))
+        flight.finish()
+        result = flight.result()
+        if logbook is not None:
+            recording = logbook.close()
+    except SpoiltError:
+        if logbook is not None:
+            logbook.discard()
+        raise
+    except BaseException:
+        if logbook is not None:
+            logbook.abandon()
+        raise
+    ended = time.perf_counter()
+    run: dict[str, Any] = {
+        "rtf": round(flight.time_s / (ended - looped), 2),
+        "wall_s": round(ended - looped, 4),
+        "setup_s": round(looped - began, 4),
+        "bag": str(recording.path) if recording else None,
+        "bag_bytes": recording.size_bytes if recording else None,
+        "bag_messages": recording.messages if recording else None,
+        **flight.simulator.facts(),
+    }
+    if flight.trouble:
+        run["invalid_detail"] = flight.trouble
+    return Record(result, run)

@@ -1,0 +1,15 @@
+"""The record of a mission that has no outcome because the simulator or the host failed: INVALID, and nothing scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sar_eval.episode.flight import Flight, Record
+from sar_eval.scenario.model import Episode
+
+
+def invalid_record(episode: Episode, reason: str) -> Record:
+    """As if the episode had ended before its first tick; the same for whoever writes it."""
+    flight = Flight(episode, None)
+    flight.score.spoil(reason)
+    return Record(flight.result(), dict[str, Any](rtf=None, wall_s=None, setup_s=None, bag=None, worker=None))

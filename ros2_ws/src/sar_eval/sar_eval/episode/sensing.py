@@ -1,0 +1,180 @@
+"""The swarm's sensing: one listener and one fusion centre per drone, and what they report.
+
+Each drone's listener hears only its own frames at its own estimated pose; its fusion centre is fed with its own
+observations and with those the link delivered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_core.radio import WAVELENGTH_M
+from sar_eval.scenario.model import Episode
+from sar_sim.judging.scoring import Report
+from sar_sim.radio.devices import known_addresses
+from sar_sim.radio.receiver import Frames, Receiver
+from sar_swarm.piloting.pursuit import Hypothesis
+from sar_swarm.sensing.attention import AttentionConfig, Bias
+from sar_swarm.sensing.confidence import Calibration, features
+from sar_swarm.sensing.frames import Reason
+from sar_swarm.sensing.fusion import Estimate, FusionCentre, FusionConfig
+from sar_swarm.sensing.gate import GateConfig
+from sar_swarm.sensing.observation import GateChange, Listener, ListenerConfig, Observation, RangeLaw
+
+Floats = NDArray[np.float64]
+
+SOLVE_TICKS = 20
+"""Every drone solves once a second, the drones in turn."""
+WORTH_CONFIDENCE = 0.02
+WORTH_M = 0.5
+MOST_VIEWS = 255
+"""A report's message has one byte for its views."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A report as it goes to the operator: what is judged, and what it rests on."""
+
+    report: Report
+    estimate: Estimate
+
+
+@dataclass
+class Heard:
+    """What one tick brought, per drone."""
+
+    frames: list[Frames] = field(default_factory=list)
+    observations: list[list[Observation]] = field(default_factory=list)
+    changes: list[GateChange] = field(default_factory=list)
+
+
+class Tally(NamedTuple):
+    """What the listeners have counted so far: frames by gate verdict, and frames dropped by reason."""
+
+    gate: NDArray[np.int64]
+    """[2, states] by phase gate (closed, open) and amplitude state."""
+    dropped: NDArray[np.int64]
+    """[reasons]"""
+
+    def dropped_by_reason(self) -> dict[str, int]:
+        return {reason.name.lower(): int(self.dropped[reason]) for reason in Reason if self.dropped[reason]}
+
+    def gate_shares(self) -> dict[str, float]:
+        """Share of frames by gate verdict, over all drones and links."""
+        total = max(float(self.gate.sum()), 1.0)
+        names = ("accept", "predict_only", "reject", "recalibrate", "forced_accept")
+        by_state = {name: float(self.gate[:, k].sum()) / total for k, name in enumerate(names[: self.gate.shape[1]])}
+        return {"phase_open": float(self.gate[1].sum()) / total, **by_state}
+
+
+class Receiving(Protocol):
+    """Radios that are asked tick by tick, in ascending order; may raise SpoiltError."""
+
+    def listen(self, stamp_ns: int, tick: int, position: Floats, attitude: Floats) -> list[Frames]: ...
+    def close(self) -> None: ...
+
+
+def make_receiver(episode: Episode) -> Receiver:
+    """The radios of an episode's drones, which know the truth that the swarm does not."""
+    assert episode.radio is not None
+    s = episode.scenario
+    return Receiver(
+        episode.radio,
+        episode.world,
+        episode.devices,
+        s.drones,
+        episode.seed,
+        episode.index,
+        s.sigma,
+        s.kappa,
+    )
+
+
+def receiver_for(episode: Episode) -> Receiver | None:
+    """The embedded radios, where the episode has any."""
+    return None if episode.radio is None else make_receiver(episode)
+
+
+class Sensing:
+    """One episode's sensing. ``hear`` every tick, then ``think`` with what the link delivered."""
+
+    def __init__(self, episode: Episode) -> None:
+        radio = episode.radio
+        assert radio is not None
+        s = episode.scenario
+        n = s.drones
+        self._calibration: Calibration | None = episode.calibration
+        first_metre_db = 20.0 * math.log10(4.0 * math.pi / WAVELENGTH_M)
+        law = RangeLaw(reference_dbm=radio.eirp_dbm - first_metre_db, shadowing_db=radio.shadowing_db)
+        config = ListenerConfig(law=law, gate=GateConfig(forced_open=s.gate == "forced_open"))
+        self.listeners = [Listener(i, config) for i in range(n)]
+        fusion = FusionConfig(noise_floor_dbm=radio.noise_dbm, attention=AttentionConfig(bias=Bias(s.attention)))
+        known = known_addresses(episode.devices)
+        self.centres = [FusionCentre(fusion, known) for _ in range(n)]
+        self._told: list[dict[int, Report]] = [{} for _ in range(n)]
+        self._hypotheses: list[dict[int, Hypothesis]] = [{} for _ in range(n)]
+        self.heard = Heard()
+
+    def hear(self, stamp_ns: int, frames: list[Frames], position: Floats, attitude: Floats) -> Heard:
+        """One tick of radio: each drone's frames, understood at its estimated position [N, 3] and attitude [N, 4]."""
+        heard = Heard(frames)
+        for i, listener in enumerate(self.listeners):
+            seen, changes = listener.listen(frames[i], position[i], attitude[i], stamp_ns * 1e-9)
+            heard.observations.append(seen)
+            heard.changes += changes
+        self.heard = heard
+        return heard
+
+    def think(self, tick: int, time_s: float, delivered: Sequence[Sequence[Any]]) -> list[Claim]:
+        """Every drone takes in what it sensed and was sent; those whose turn it is solve and may report."""
+        claims = []
+        for i, centre in enumerate(self.centres):
+            centre.add(self.heard.observations[i])
+            centre.add(delivered[i])
+            if (tick + i * SOLVE_TICKS // len(self.centres)) % SOLVE_TICKS == 0:
+                for estimate in centre.solve(time_s):
+                    claim = self._claim(i, estimate)
+                    if claim is not None:
+                        claims.append(claim)
+        return claims
+
+    def _claim(self, drone: int, estimate: Estimate) -> Claim | None:
+        """A report, if the estimate is confirmed and says something new."""
+        if self._calibration is None or not estimate.confirmed:
+            return None
+        confidence = float(self._calibration.probability(features(estimate)))
+        report = Report(
+            estimate.time_s,
+            drone,
+            estimate.address,
+            estimate.x,
+            estimate.y,
+            confidence,
+            estimate.gdop,
+            min(estimate.views, MOST_VIEWS),
+        )
+        self._hypotheses[drone][estimate.track] = Hypothesis(
+            estimate.track, estimate.x, estimate.y, confidence, estimate.std_m
+        )
+        before = self._told[drone].get(estimate.track)
+        if before is not None:
+            moved = math.hypot(report.x - before.x, report.y - before.y)
+            if moved < WORTH_M and abs(confidence - before.confidence) < WORTH_CONFIDENCE:
+                return None
+        self._told[drone][estimate.track] = report
+        return Claim(report, estimate)
+
+    def hypotheses(self, drone: int) -> tuple[Hypothesis, ...]:
+        """What one drone believes of every transmitter it could place, as of its last solve."""
+        return tuple(self._hypotheses[drone].values())
+
+    def tally(self) -> Tally:
+        """What all listeners together have counted."""
+        gate = np.sum([ears.shares for ears in self.listeners], axis=0)
+        return Tally(gate, np.sum([ears.filter.counts for ears in self.listeners], axis=0))

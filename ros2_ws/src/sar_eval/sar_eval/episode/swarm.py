@@ -1,0 +1,143 @@
+"""The swarm of an episode: one controller, listener and fusion centre per drone, one step per tick.
+
+It sees estimates, its own frames and what the air delivered; nothing here has the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_core.mailboxes import Delivered, Mailboxes
+from sar_eval.episode.briefing import make_plans
+from sar_eval.episode.sensing import Claim, Heard, Sensing
+from sar_eval.scenario.model import Episode
+from sar_sim.radio.receiver import Frames
+from sar_sim.vehicle.fleet import stamp_ns
+from sar_swarm.piloting.controller import Command, Order, Phase, Pilot, Sense, start_pilot, step
+from sar_swarm.piloting.failsafe import Failsafe
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+class Estimates(Protocol):
+    """What the drones' autopilots tell them of themselves, arrays over N drones, ENU."""
+
+    @property
+    def est_position(self) -> Floats: ...
+    @property
+    def est_velocity(self) -> Floats: ...
+    @property
+    def est_attitude(self) -> Floats: ...
+    @property
+    def charge(self) -> Floats: ...
+    @property
+    def landed(self) -> Bools: ...
+    @property
+    def gps_age_s(self) -> Floats: ...
+    @property
+    def motors_ok(self) -> Bools: ...
+    @property
+    def tilt_rad(self) -> Floats: ...
+
+
+class Standing(NamedTuple):
+    """How the drones stand after a tick, as they report it."""
+
+    phase: tuple[Phase, ...]
+    failsafe: tuple[Failsafe, ...]
+    finished: tuple[bool, ...]
+
+
+class SwarmTick(NamedTuple):
+    """What the swarm made of one tick."""
+
+    commands: Sequence[Command]
+    standing: Standing
+    heard: Heard
+    claims: Sequence[Claim]
+
+
+class Swarm:
+    """All drones' controllers. ``begin`` once on the ground, then ``step`` every tick."""
+
+    def __init__(self, episode: Episode) -> None:
+        self.plans = make_plans(episode)
+        self.pilots: list[Pilot] = [start_pilot(float(yaw)) for yaw in episode.spawns[:, 3]]
+        self.commands: list[Command] = []
+        self.boxes = Mailboxes(len(self.plans))
+        self.sensing = Sensing(episode) if episode.radio is not None else None
+
+    @property
+    def standing(self) -> Standing:
+        return Standing(
+            tuple(pilot.phase for pilot in self.pilots),
+            tuple(pilot.vigil.state for pilot in self.pilots),
+            tuple(pilot.finished for pilot in self.pilots),
+        )
+
+    def begin(self, estimates: Estimates) -> SwarmTick:
+        """The first tick: nothing was sent or heard before it."""
+        self.decide(0.0, estimates, Order.WAIT)
+        return SwarmTick(self.commands, self.standing, Heard(), [])
+
+    def step(
+        self,
+        tick: int,
+        time_s: float,
+        estimates: Estimates,
+        frames: list[Frames],
+        delivered: Delivered,
+        order: Order,
+    ) -> SwarmTick:
+        """Hear, talk, think, decide."""
+        status = np.array([(p.vigil.state, p.errand.leg) for p in self.pilots], dtype=np.float64)
+        position, velocity, sensing = estimates.est_position, estimates.est_velocity, self.sensing
+        heard, claims = Heard(), list[Claim]()
+        if sensing is None:
+            self.boxes.exchange(time_s, delivered, position, velocity, status)
+        else:
+            heard = sensing.hear(stamp_ns(tick), frames, position, estimates.est_attitude)
+            self.boxes.exchange(time_s, delivered, position, velocity, status, heard.observations)
+            claims = sensing.think(tick, time_s, self.boxes.inbox)
+        self.decide(time_s, estimates, order)
+        return SwarmTick(self.commands, self.standing, heard, claims)
+
+    def decide(self, time_s: float, estimates: Estimates, order: Order) -> None:
+        """Every controller takes its step on what its own drone knows."""
+        outcomes = [
+            step(plan, pilot, sense, order)
+            for plan, pilot, sense in zip(self.plans, self.pilots, self._senses(time_s, estimates), strict=True)
+        ]
+        self.pilots = [pilot for pilot, _ in outcomes]
+        self.commands = [command for _, command in outcomes]
+
+    def _heard_age(self, time_s: float) -> list[float]:
+        """Seconds since each drone heard anything, from the start on; NaN where there is nobody to hear."""
+        if len(self.plans) == 1:
+            return [math.nan]
+        return [time_s - (0.0 if math.isnan(at) else at) for at in self.boxes.heard_s.tolist()]
+
+    def _senses(self, time_s: float, own: Estimates) -> list[Sense]:
+        heard_age = self._heard_age(time_s)
+        return [
+            Sense(
+                time_s,
+                own.est_position[i],
+                own.est_velocity[i],
+                float(own.charge[i]),
+                bool(own.landed[i]),
+                float(own.gps_age_s[i]),
+                bool(own.motors_ok[i]),
+                float(own.tilt_rad[i]),
+                heard_age[i],
+                self.boxes.others(i),
+                self.sensing.hypotheses(i) if self.sensing is not None else (),
+            )
+            for i in range(len(self.plans))
+        ]

@@ -1,1 +1,0 @@
-"""The episode as a ROS 2 graph: thin shells around the same parts that fly in one process."""

@@ -1,0 +1,1 @@
+"""From YAML to an episode: scenarios, episode sets, tiers, and where shared files lie."""

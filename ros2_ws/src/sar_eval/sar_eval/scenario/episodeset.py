@@ -1,0 +1,250 @@
+"""Fixed, versioned episode sets: ten layouts of a world at five noise levels each, committed as data with a hash.
+
+Episode ``index`` is layout ``index // 5`` at level ``index % 5``, the same for every seed and condition. A mission
+without victims is the same episode with the victims' devices left out and nothing else changed. A set never changes:
+another layout, level or rule is another version under another name. Text and hash: docs/stage1.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sar_core.errors import ContractError, InputError
+from sar_core.streams import stream
+from sar_eval.scenario.resources import share_dir, world_path
+from sar_sim.radio.devices import Device, Kind, make_devices
+from sar_sim.vehicle.airframe import describe_validation
+from sar_sim.world.world import load_world
+
+SCHEMA_VERSION = 1
+LEVELS = ((0.02, 16.0), (0.05, 8.0), (0.1, 4.0), (0.2, 2.0), (0.4, 1.0))
+"""(sigma, kappa), from clean to hopeless: the phase gate opens above kappa = 2.01 and closes below 1.74."""
+LAYOUTS = 10
+VICTIMS, DECOYS = 2, 3
+"""As many of each as the missions that the confidence was calibrated on."""
+_STREAM = 1 << 32
+"""Sets draw from streams of their own: version v from number 2^32 + v, single episodes from small numbers."""
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Level(BaseModel):
+    """A noise level: Gaussian amplitude (relative) and von Mises phase concentration (both dimensionless)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    sigma: Annotated[Number, Field(ge=0)]
+    kappa: Annotated[Number, Field(ge=0)]
+
+
+class _Device(BaseModel):
+    """One transmitter as the file holds it; track rows are time s, x, y, z in ENU metres, windows are s on the air."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    address: Annotated[int, Field(ge=0, lt=1 << 48)]
+    kind: str
+    track: Annotated[tuple[tuple[Number, Number, Number, Number], ...], Field(min_length=1)]
+    beacon: bool
+    power_db: Number
+    duty: Annotated[Number, Field(ge=0, le=1)]
+    windows: tuple[tuple[Number, Number], ...]
+
+
+class _Layout(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    wind_rad: Annotated[Number, Field(ge=-math.pi, le=math.pi)]
+    devices: tuple[_Device, ...]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    schema_version: Literal[1]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+-v[0-9]+$")]
+    version: Annotated[int, Field(ge=1)]
+    world: str
+    world_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    levels: Annotated[tuple[Level, ...], Field(min_length=1)]
+    layouts: Annotated[tuple[_Layout, ...], Field(min_length=1)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Who transmits, where and when, and where the mean wind blows to (rad, counter-clockwise from east)."""
+
+    wind_rad: float
+    devices: tuple[Device, ...]
+
+    def count(self, *, victims: bool) -> int:
+        """How many of its devices are victims', or are not."""
+        return sum((device.kind is Kind.VICTIM) == victims for device in self.devices)
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeSet:
+    """A checked set. ``len`` is its number of episodes."""
+
+    name: str
+    version: int
+    world: str
+    world_sha256: str
+    levels: tuple[Level, ...]
+    layouts: tuple[Layout, ...]
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(self.layouts) * len(self.levels)
+
+    def _checked(self, index: int) -> int:
+        if not 0 <= index < len(self):
+            raise InputError(f"episode = {index}: {self.name} has {len(self)} episodes, 0 to {len(self) - 1}")
+        return index
+
+    def layout(self, index: int) -> Layout:
+        """The layout of an episode."""
+        return self.layouts[self._checked(index) // len(self.levels)]
+
+    def level(self, index: int) -> Level:
+        """The noise level of an episode."""
+        return self.levels[self._checked(index) % len(self.levels)]
+
+    def devices(self, index: int, victim_absent: bool) -> tuple[Device, ...]:
+        """The transmitters of an episode, or of its twin without victims."""
+        devices = self.layout(index).devices
+        return tuple(d for d in devices if not (victim_absent and d.kind is Kind.VICTIM))
+
+
+def set_path(name_or_path: str | os.PathLike[str]) -> Path:
+    """The file of a set given by name ("village-v1") or by a path."""
+    given = Path(name_or_path)
+    if given.suffix == ".json" and given.is_file():
+        return given
+    folder = share_dir("configs") / "episodes"
+    path = folder / f"{given.name}.json"
+    if given.name != os.fspath(name_or_path) or not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.json")))
+        raise InputError(f"episode set {os.fspath(name_or_path)!r} is not known; give a .json file or one of {known}")
+    return path
+
+
+def load_set(name_or_path: str | os.PathLike[str]) -> EpisodeSet:
+    """A set, refused where it is not what its hash says or where its world is another one than it was made for."""
+    path = set_path(name_or_path)
+    found = read_set(path)
+    digest = hashlib.sha256(world_path(found.world).read_bytes()).hexdigest()
+    if digest != found.world_sha256:
+        raise ContractError(
+            f"{path}: made for world {found.world} with sha256 {found.world_sha256[:12]}..., but that world is now "
+            f"{digest[:12]}...; make a set of another version for it: sar-eval episodes make --world {found.world}"
+        )
+    return found
+
+
+def read_set(path: Path) -> EpisodeSet:
+    """A set as its file has it; content that does not match its own hash is refused."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        file = _File.model_validate(raw)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValidationError):
+            raise ContractError(describe_validation(path, error)) from error
+        raise InputError(f"{path}: cannot be read as an episode set ({' '.join(str(error).split())})") from error
+    digest = content_sha256(raw)
+    if digest != file.sha256:
+        raise ContractError(
+            f"{path}: its content has sha256 {digest[:12]}..., but it says {file.sha256[:12]}...; "
+            "a set is never edited: make another version"
+        )
+    if file.name != f"{file.world}-v{file.version}":
+        raise ContractError(f"{path}: name = {file.name!r}: expected {file.world}-v{file.version}")
+    layouts = tuple(Layout(item.wind_rad, tuple(_device(path, d) for d in item.devices)) for item in file.layouts)
+    return EpisodeSet(file.name, file.version, file.world, file.world_sha256, file.levels, layouts, file.sha256)
+
+
+def _device(path: Path, d: _Device) -> Device:
+    kinds = {kind.name.lower(): kind for kind in Kind}
+    if d.kind not in kinds:
+        raise ContractError(f"{path}: device kind {d.kind!r}: allowed: {', '.join(kinds)}")
+    return Device(d.address, kinds[d.kind], np.array(d.track), d.beacon, d.power_db, d.duty, d.windows)
+
+
+def content_sha256(raw: dict[str, Any]) -> str:
+    """Hash of everything but the hash itself: JSON with sorted keys and no spaces."""
+    content = {key: value for key, value in raw.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def make_set(world_name: str, version: int = 1) -> dict[str, Any]:
+    """The set of a world by the rules, as its file's content; the same on every machine. Lengths in mm, times in ms."""
+    if version < 1:
+        raise InputError(f"version = {version}: must be 1 or more")
+    world = load_world(world_path(world_name))
+    layouts = []
+    for k in range(LAYOUTS):
+        angle = float(stream("wind", _STREAM + version, k).uniform(-math.pi, math.pi))
+        devices = make_devices(world, _STREAM + version, k, VICTIMS, DECOYS)
+        layouts.append({"wind_rad": round(angle, 6), "devices": [_plain(device) for device in devices]})
+    content: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "name": f"{world.name}-v{version}",
+        "version": version,
+        "world": world.name,
+        "world_sha256": world.sha256,
+        "levels": [{"sigma": sigma, "kappa": kappa} for sigma, kappa in LEVELS],
+        "layouts": layouts,
+    }
+    return {**content, "sha256": content_sha256(content)}
+
+
+def _plain(device: Device) -> dict[str, Any]:
+    return {
+        "address": device.address,
+        "kind": device.kind.name.lower(),
+        "track": [[round(float(v), 3) for v in row] for row in device.track],
+        "beacon": device.beacon,
+        "power_db": device.power_db,
+        "duty": device.duty,
+        "windows": [[round(float(v), 3) for v in span] for span in device.windows],
+    }
+
+
+def as_text(content: dict[str, Any]) -> str:
+    """A set as its file is written: one line per key, one per device."""
+    lines = []
+    for key, value in content.items():
+        if key != "layouts":
+            lines.append(f" {json.dumps(key)}: {json.dumps(value)}")
+            continue
+        blocks = []
+        for layout in value:
+            devices = ",\n".join(f"   {json.dumps(device)}" for device in layout["devices"])
+            blocks.append(f'  {{"wind_rad": {json.dumps(layout["wind_rad"])}, "devices": [\n{devices}\n  ]}}')
+        lines.append(' "layouts": [\n' + ",\n".join(blocks) + "\n ]")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def write_set(content: dict[str, Any], path: Path) -> bool:
+    """Write a set; False if the very same is there already. A different one under the same name is never replaced."""
+    text = as_text(content)
+    if path.exists():
+        if path.read_text(encoding="utf-8") == text:
+            return False
+        raise InputError(
+            f"{path}: holds a different set; a change is a new version: give --version {content['version'] + 1}"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot write the episode set ({error.strerror})") from error
+    return True

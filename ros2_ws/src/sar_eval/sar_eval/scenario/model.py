@@ -1,0 +1,457 @@
+"""What to fly: the scenario as YAML and as a checked model, and one episode of it with everything resolved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from sar_core.errors import InputError
+from sar_core.streams import stream
+from sar_eval.scenario.episodeset import EpisodeSet, load_set
+from sar_eval.scenario.resources import params_path, share_dir, vehicle_path, world_path
+from sar_eval.scenario.tiers import fit
+from sar_sim.radio.devices import Device, make_devices
+from sar_sim.radio.radioconfig import RadioConfig, config_sha256, load_radio
+from sar_sim.vehicle.airframe import Vehicle, describe_validation, load_vehicle
+from sar_sim.vehicle.faults import Fault, FaultKind
+from sar_sim.world.world import World, load_world
+from sar_swarm.piloting.patterns import PATTERNS, canonical
+from sar_swarm.piloting.policy import Actor, load_actor
+from sar_swarm.sensing.confidence import Calibration, load_calibration
+
+Floats = NDArray[np.float64]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+SEED_LIMIT = 1 << 64
+INDEX_LIMIT = 1 << 32
+FENCE_MARGIN_M = 6.0
+"""Ways are planned this far inside the fence and below the ceiling."""
+EPISODE_SET = 1
+"""Version of the rules by which an episode index becomes wind and layout where no episode set is named; a change of
+rules is a new number."""
+SET_DECIDES = ("sigma", "kappa", "victims", "decoys")
+"""Keys whose values an episode set gives."""
+
+
+def _known_pattern(name: str) -> str:
+    try:
+        return canonical(name)
+    except InputError as error:
+        raise ValueError(f"not a known pattern; allowed: {', '.join(PATTERNS)}") from error
+
+
+def _known_fault(name: str) -> str:
+    if name not in set(FaultKind):
+        raise ValueError(f"not a known fault; allowed: {', '.join(FaultKind)}")
+    return name
+
+
+class LinkConfig(BaseModel):
+    """The radio link between the drones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    loss: Share = 0.05
+    latency_s: Annotated[float, Field(ge=0, le=1)] = 0.05
+    jitter_s: Annotated[float, Field(ge=0, le=1)] = 0.05
+
+
+class FaultConfig(BaseModel):
+    """Something that goes wrong with one drone during the search; what ``size`` means depends on the kind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    kind: Annotated[str, AfterValidator(_known_fault)]
+    drone: Annotated[int, Field(ge=1, le=64)]
+    begin_s: Nonnegative
+    end_s: Positive | None = None
+    size: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
+class Scenario(BaseModel):
+    """Everything a user may choose about a mission; see configs/scenarios/default.yaml for each key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] = "default"
+    world: str = "open_field"
+    vehicle: str = "x500"
+    drones: Annotated[int, Field(ge=1, le=64)] = 4
+    pattern: Annotated[str, AfterValidator(_known_pattern)] = PATTERNS[0]
+    policy: str | None = None
+    pursuit: Literal["on", "off"] = "off"
+    altitude_m: Annotated[float, Field(ge=2, allow_inf_nan=False)] | None = None
+    speed_mps: Positive = 8.0
+    turn_rate_dps: Annotated[float, Field(gt=0, le=360)] = 30.0
+    acceleration_mps2: Annotated[float, Field(gt=0, le=10)] = 3.0
+    duration_s: Annotated[float, Field(gt=0, le=3600)] = 240.0
+    swath_m: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 28.0
+    overlap: Annotated[float, Field(ge=0, le=0.9)] = 0.1
+    wind_mps: Nonnegative | None = None
+    thrust_variation: Annotated[float, Field(ge=0, le=0.3)] = 0.05
+    radio: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = "default"
+    sigma: Nonnegative = 0.05
+    kappa: Annotated[float, Field(ge=0)] = 8.0
+    gate: Literal["on", "forced_open"] = "on"
+    attention: Literal["none", "source", "spread"] = "spread"
+    victims: Annotated[int, Field(ge=0, le=16)] = 1
+    decoys: Annotated[int, Field(ge=0, le=32)] = 3
+    victim_absent: bool = False
+    episode_set: str | None = None
+    link: LinkConfig = LinkConfig()
+    faults: Annotated[tuple[FaultConfig, ...], Field(strict=False)] = ()
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One flyable episode: the scenario, its index and seed, and the files it names, loaded and checked."""
+
+    scenario: Scenario
+    seed: int
+    index: int
+    tier: str
+    world: World
+    vehicle: Vehicle
+    altitude_m: float
+    wind_mps: Floats
+    spawns: Floats
+    radio: RadioConfig | None = None
+    calibration: Calibration | None = None
+    devices: tuple[Device, ...] = ()
+    actor: Actor | None = None
+    drawn_from: EpisodeSet | None = None
+    routes: tuple[Floats, ...] = ()
+    """Ways given to the drones instead of the pattern's own; only a reference that may know the truth has any."""
+
+    @property
+    def episode_set(self) -> str:
+        """What gave layout, wind direction and noise: a set by name, or the rules for single episodes."""
+        return f"rules-{EPISODE_SET}" if self.drawn_from is None else self.drawn_from.name
+
+    @property
+    def episode_set_sha256(self) -> str | None:
+        return None if self.drawn_from is None else self.drawn_from.sha256
+
+    @property
+    def episode_id(self) -> str:
+        s = self.scenario
+        absent = "-absent" if s.victim_absent else ""
+        faults = "".join(f"-{fault.kind}{fault.drone}" for fault in s.faults[:2])
+        if s.faults:
+            faults += "-" + _digest([fault.model_dump() for fault in s.faults])[:6]
+        place = self.world.name if self.drawn_from is None else self.drawn_from.name
+        place += f"-{s.pattern}-{s.drones}x-{self.tier}"
+        return f"{place}-s{self.seed:03d}-e{self.index:03d}{absent}{faults}"
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The scenario's faults, drones counted from 0; times are search time."""
+        return tuple(make_fault(fault) for fault in self.scenario.faults)
+
+    def plain_scenario(self) -> dict[str, Any]:
+        """The scenario as plain data that :func:`scenario_from` takes back."""
+        kappa = self.scenario.kappa
+        return {**self.scenario.model_dump(mode="json"), "kappa": kappa if math.isfinite(kappa) else "inf"}
+
+    def resolved(self) -> dict[str, Any]:
+        """The full configuration as plain data, nothing left to defaults or to files that may change."""
+        return {
+            **self.plain_scenario(),
+            "altitude_m": self.altitude_m,
+            "wind_mps": [float(w) for w in self.wind_mps],
+            "seed": self.seed,
+            "episode": self.index,
+            "episode_set": self.episode_set,
+            "episode_set_sha256": self.episode_set_sha256,
+            "tier": self.tier,
+            "world_sha256": self.world.sha256,
+            "vehicle_sha256": self.vehicle.sha256,
+            "radio_sha256": None if self.radio is None else config_sha256(self.radio),
+            "policy_sha256": None if self.actor is None else self.actor.sha256,
+            "calibration_sha256": None if self.calibration is None else _digest(asdict(self.calibration)),
+            **({"routes": [route.tolist() for route in self.routes]} if self.routes else {}),
+        }
+
+    @property
+    def config_sha256(self) -> str:
+        return _digest(self.resolved())
+
+
+def _digest(plain: Any) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a scenario's values came from, for messages: a file, and keys given on the command line over it."""
+
+    path: Path | None = None
+    given: frozenset[str] = frozenset()
+
+    def of(self, *keys: str) -> str:
+        return "command line" if self.path is None or self.given & set(keys) else str(self.path)
+
+
+def load_scenario(path: Path | None, overrides: dict[str, Any]) -> tuple[Scenario, Source]:
+    """A scenario from a YAML file (or the defaults) with command-line values on top."""
+    raw = read_mapping(path) if path is not None else {}
+    source = Source(path, frozenset(overrides))
+    try:
+        return Scenario.model_validate({**raw, **overrides}), source
+    except ValidationError as error:
+        first = error.errors()[0]
+        line = describe_validation(Path(source.of(str(first["loc"][0]))), error)
+        if first["type"] == "extra_forbidden":
+            nested = {"link": LinkConfig.model_fields, "faults": FaultConfig.model_fields}
+            fields = nested.get(str(first["loc"][0]), Scenario.model_fields) if len(first["loc"]) > 1 else None
+            line += f"; allowed: {', '.join(fields or Scenario.model_fields)}"
+        raise InputError(line) from error
+
+
+def scenario_from(plain: dict[str, Any], where: str) -> Scenario:
+    """The scenario of a record, as :meth:`Episode.plain_scenario` wrote it.
+
+    Next to an episode set a default value of what the set decides counts as not given.
+    """
+    try:
+        values = {**plain, "kappa": float(plain.get("kappa", Scenario().kappa))}
+        if plain.get("episode_set") is not None:
+            values = {k: v for k, v in values.items() if k not in SET_DECIDES or v != Scenario.model_fields[k].default}
+        return Scenario.model_validate(values)
+    except (ValidationError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: its scenario cannot be read ({' '.join(str(error).split())})") from error
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """A YAML file's top level; a key given twice is refused, where YAML would take the last one in silence."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        raw = yaml.safe_load(text)
+        top = yaml.compose(text, yaml.SafeLoader)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such scenario file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the scenario ({error.strerror})") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path}: cannot read the scenario ({' '.join(str(error).split())})") from error
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise InputError(f"{path}: a scenario is a mapping of keys to values, found {type(raw).__name__}")
+    for node in _mappings(top):
+        keys = [key.value for key, _ in node.value]
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise InputError(f"{path}: key {twice!r} is given {keys.count(twice)} times; allowed is once")
+    return {str(key): value for key, value in raw.items()}
+
+
+def _mappings(node: Any) -> Iterator[Any]:
+    if isinstance(node, yaml.MappingNode):
+        yield node
+        for _, value in node.value:
+            yield from _mappings(value)
+
+
+def load_named_vehicle(name: str, params: str | None = None) -> Vehicle:
+    return load_vehicle(vehicle_path(name), params_path(params or name))
+
+
+def episode_wind(speed_mps: float, index: int, drawn_from: EpisodeSet | None = None) -> Floats:
+    """Mean wind of an episode, ENU: given speed, direction by episode, the same for every seed and condition."""
+    if drawn_from is not None:
+        angle = drawn_from.layout(index).wind_rad
+    else:
+        angle = stream("wind", EPISODE_SET, index).uniform(-math.pi, math.pi)
+    return np.array([speed_mps * math.cos(angle), speed_mps * math.sin(angle), 0.0])
+
+
+def radio_path(name: str) -> Path:
+    """The file of a link budget given by name."""
+    folder = share_dir("configs") / "radio"
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        raise InputError(
+            f"radio {name!r} is not known; allowed: {', '.join(sorted(p.stem for p in folder.glob('*.yaml')))}"
+        )
+    return path
+
+
+def calibration_path(name: str) -> Path:
+    """Where the calibration for a link budget lies."""
+    return share_dir("configs") / "calibration" / f"{name}.json"
+
+
+def prepare(
+    scenario: Scenario,
+    seed: int,
+    index: int,
+    tier: str = "embedded",
+    source: Source | None = None,
+    calibrated: bool = True,
+) -> Episode:
+    """Load what the scenario names and refuse what cannot be flown, with the figure that forbids it.
+
+    Without ``calibrated`` the swarm gathers estimates but cannot put a probability on them, so it reports nothing.
+    """
+    source = source or Source()
+    for name, value, limit in (("seed", seed, SEED_LIMIT), ("episode", index, INDEX_LIMIT)):
+        if not 0 <= value < limit:
+            raise InputError(f"{name} = {value}: must be 0 or more and below {limit}")
+    scenario = fit(scenario, tier, source)
+    drawn_from = None
+    if scenario.episode_set is not None:
+        scenario, drawn_from = _from_set(scenario, scenario.episode_set, index, source)
+    for key, find, name in (("world", world_path, scenario.world), ("vehicle", vehicle_path, scenario.vehicle)):
+        try:
+            find(name)
+        except InputError as error:
+            raise InputError(f"{source.of(key)}: {error}") from error
+    world = load_world(world_path(scenario.world))
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", world.name):
+        raise InputError(
+            f"{world.path}: world name = {world.name!r}: it becomes part of file names; "
+            "allowed are letters, digits, _ and -"
+        )
+    if drawn_from is not None and world.sha256 != drawn_from.world_sha256:
+        raise InputError(
+            f"{source.of('world', 'episode_set')}: world = {scenario.world}: {drawn_from.name} is of "
+            f"{drawn_from.world}, sha256 {drawn_from.world_sha256[:12]}..., and this world has {world.sha256[:12]}...; "
+            "leave world out"
+        )
+    vehicle = load_named_vehicle(scenario.vehicle)
+    wind = scenario.wind_mps if scenario.wind_mps is not None else float(np.linalg.norm(world.wind_mps))
+    reach = vehicle.air_speed_max_mps
+    if scenario.speed_mps + wind > reach:
+        raise InputError(
+            f"{source.of('speed_mps', 'wind_mps')}: speed_mps = {scenario.speed_mps:g} with wind_mps = {wind:g} needs "
+            f"{scenario.speed_mps + wind:g} m/s of air speed; {vehicle.name} reaches {reach:g} m/s: "
+            "lower speed_mps or wind_mps"
+        )
+    altitude = scenario.altitude_m if scenario.altitude_m is not None else world.altitude_m
+    if altitude + 10.0 > world.ceiling_m:
+        raise InputError(
+            f"{source.of('altitude_m')}: altitude_m = {altitude:g} must stay 10 m below "
+            f"the ceiling of {world.name}, {world.ceiling_m:g} m"
+        )
+    if scenario.drones > len(world.spawns):
+        raise InputError(
+            f"{source.of('drones')}: drones = {scenario.drones}: {world.name} has {len(world.spawns)} spawn points"
+        )
+    _check_faults(scenario, source)
+    actor = _actor(scenario, source)
+    chosen = world.spawns[: scenario.drones]
+    spawns = chosen[np.argsort(chosen[:, 0], kind="stable")]
+    _check_room(world, spawns)
+    radio: RadioConfig | None = None
+    calibration: Calibration | None = None
+    devices: tuple[Device, ...] = ()
+    if scenario.radio is not None:
+        try:
+            radio = load_radio(radio_path(scenario.radio))
+        except InputError as error:
+            raise InputError(f"{source.of('radio')}: {error}") from error
+        if calibrated:
+            calibration = load_calibration(calibration_path(scenario.radio), config_sha256(radio))
+        if drawn_from is not None:
+            devices = drawn_from.devices(index, scenario.victim_absent)
+        else:
+            devices = make_devices(world, EPISODE_SET, index, scenario.victims, scenario.decoys, scenario.victim_absent)
+    return Episode(
+        scenario,
+        seed,
+        index,
+        tier,
+        world,
+        vehicle,
+        altitude,
+        episode_wind(wind, index, drawn_from),
+        spawns,
+        radio,
+        calibration,
+        devices,
+        actor,
+        drawn_from,
+    )
+
+
+def _from_set(scenario: Scenario, name: str, index: int, source: Source) -> tuple[Scenario, EpisodeSet]:
+    """The scenario with what the set decides for this episode; another value given besides is refused."""
+    try:
+        drawn_from = load_set(name)
+        layout, level = drawn_from.layout(index), drawn_from.level(index)
+    except InputError as error:
+        raise InputError(f"{source.of('episode_set')}: {error}") from error
+    numbers = (level.sigma, level.kappa, layout.count(victims=True), layout.count(victims=False))
+    decided: dict[str, Any] = dict(zip(SET_DECIDES, numbers, strict=True))
+    for key, value in decided.items():
+        given = getattr(scenario, key)
+        if key in scenario.model_fields_set and given != value:
+            raise InputError(
+                f"{source.of(key)}: {key} = {given:g} is given besides episode_set = {drawn_from.name}, whose episode "
+                f"{index} has {key} = {value:g}; leave {key} out, or the set"
+            )
+    if "world" not in scenario.model_fields_set:
+        decided["world"] = drawn_from.world
+    return scenario.model_copy(update=decided), drawn_from
+
+
+def _check_room(world: World, spawns: Floats) -> None:
+    """The planner flies in a box: the fence must be one, and every drone must find its landing place inside."""
+    low, high = world.fence.min(axis=0), world.fence.max(axis=0)
+    x, y = world.fence.T
+    enclosed = 0.5 * abs(float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))))
+    if enclosed < 0.999 * float(np.prod(high - low)):
+        raise InputError(
+            f"{world.path}: the fence encloses {enclosed:.0f} of its box's {np.prod(high - low):.0f} m2; "
+            "drones plan in an upright rectangle only: give the fence four corners along x and y"
+        )
+    inside = (spawns[:, :2] > low + FENCE_MARGIN_M).all() and (spawns[:, :2] < high - FENCE_MARGIN_M).all()
+    if not inside:
+        raise InputError(
+            f"{world.path}: a spawn point lies within {FENCE_MARGIN_M:g} m of the fence, where no drone plans its way"
+        )
+
+
+def make_fault(given: FaultConfig) -> Fault:
+    """A fault as the simulator takes it: drones counted from 0."""
+    end = math.inf if given.end_s is None else given.end_s
+    return Fault(FaultKind(given.kind), given.drone - 1, given.begin_s, end, given.size)
+
+
+def _check_faults(scenario: Scenario, source: Source) -> None:
+    for number, fault in enumerate(scenario.faults, start=1):
+        where = f"{source.of('faults')}: faults, number {number} ({fault.kind})"
+        if fault.drone > scenario.drones:
+            raise InputError(f"{where}: drone = {fault.drone}: the mission has {scenario.drones} drones")
+        try:
+            make_fault(fault)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from error
+
+
+def _actor(scenario: Scenario, source: Source) -> Actor | None:
+    """The learned policy's weights, where the pattern is one."""
+    if scenario.pattern != "policy":
+        if scenario.policy is not None:
+            raise InputError(
+                f"{source.of('policy')}: policy = {scenario.policy!r} is given, but the pattern is "
+                f"{scenario.pattern}; a policy flies with pattern policy"
+            )
+        return None
+    if scenario.policy is None:
+        raise InputError(
+            f"{source.of('pattern')}: pattern policy needs a weights file: give policy = FILE.npz "
+            "(on the command line --policy FILE.npz); without one there is nothing to fly"
+        )
+    return load_actor(Path(scenario.policy))

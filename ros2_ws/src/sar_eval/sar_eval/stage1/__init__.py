@@ -1,0 +1,1 @@
+"""The kinematic stage: its matrix of flights, what it knows of sensing, and the oracle beside it."""

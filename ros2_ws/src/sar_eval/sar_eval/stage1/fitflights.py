@@ -1,0 +1,131 @@
+"""Full-chain flights from which Stage 1's observation statistics are learned, each boiled down to what that needs.
+
+Seeds and layouts belong to calibration (1000000 and beyond), so no evaluation and no episode set contains them. Flights
+for the fit and flights to check it on have ranges of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_core.errors import InputError, RunError
+from sar_eval.episode.flight import Flight
+from sar_eval.scenario.episodeset import DECOYS, LEVELS, VICTIMS
+from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.studies.missions import Spec, spread
+from sar_sim.radio.devices import Kind
+from sar_swarm.piloting.controller import Order
+
+Floats = NDArray[np.float64]
+
+FIT_SEED, CHECK_SEED = 1_200_000, 1_300_000
+PATTERNS = ("partitioned_lawnmower", "random_walk")
+"""One that passes everywhere once and one that stays where it began: near and far looks at every moment."""
+TRACK_STEP_S = 1.0
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One transmitter of a flight: what it is, and, where they came, its first confident report near a victim (search
+    time s, error m, views) and its first one away from every victim (search time s)."""
+
+    kind: str
+    x: float
+    y: float
+    time_s: float | None
+    error_m: float | None
+    views: int | None
+    alarm_s: float | None
+
+
+@dataclass(frozen=True)
+class FitFlight:
+    """A flown search: noise level by number, true tracks float[T][N][2] once a second, every transmitter's fate."""
+
+    pattern: str
+    seed: int
+    level: int
+    search_s: float
+    track: list[list[list[float]]]
+    sightings: list[Sighting]
+
+
+def plan_flights(world: str, count: int, first_seed: int) -> list[Spec]:
+    """All noise levels in turn, patterns changing after each round; every flight has its own layout and seed."""
+    if count < len(LEVELS):
+        raise InputError(f"flights = {count}: at least {len(LEVELS)} are needed, one of every noise level")
+    specs = []
+    for k in range(count):
+        sigma, kappa = LEVELS[k % len(LEVELS)]
+        pattern = PATTERNS[k // len(LEVELS) % len(PATTERNS)]
+        scenario = Scenario(world=world, pattern=pattern, sigma=sigma, kappa=kappa, victims=VICTIMS, decoys=DECOYS)
+        specs.append(Spec(scenario, first_seed + k, first_seed + k))
+    return specs
+
+
+def observe_flight(spec: Spec) -> FitFlight:
+    """Fly the search of one mission through the whole chain."""
+    flight = Flight(prepare(spec.scenario, spec.seed, spec.index), None)
+    track: list[list[list[float]]] = []
+    while not flight.done and not flight.search_over:
+        flight.advance()
+        if flight.order is Order.SEARCH and flight.search_time_s >= len(track) * TRACK_STEP_S:
+            track.append([[round(float(v), 2) for v in place[:2]] for place in flight.state.position])
+    if flight.invalid_reason or flight.sensing is None:
+        raise RunError(f"seed {spec.seed}: a flight for the fit is INVALID ({flight.invalid_reason or 'no radio'})")
+    scorer, begin = flight.score.scorer, flight.search_begin_s
+    sightings = []
+    victim = 0
+    for device in flight.episode.devices:
+        found = None
+        if device.kind is Kind.VICTIM:
+            found = scorer.found.get(victim)
+            victim += 1
+        alarm = scorer.false_alarms.get(device.address)
+        sightings.append(
+            Sighting(
+                kind=device.kind.name.lower(),
+                x=round(float(device.track[0, 1]), 2),
+                y=round(float(device.track[0, 2]), 2),
+                time_s=None if found is None else round(max(found.time_s - begin, 0.0), 3),
+                error_m=None if found is None else round(found.error_m, 4),
+                views=None if found is None else found.views,
+                alarm_s=None if alarm is None else round(max(alarm.time_s - begin, 0.0), 3),
+            )
+        )
+    level = next(k for k, (s, _) in enumerate(LEVELS) if s == spec.scenario.sigma)
+    return FitFlight(spec.scenario.pattern, spec.seed, level, round(flight.search_time_s, 3), track, sightings)
+
+
+def fly_for_fit(specs: list[Spec], workers: int, kept: Path | None, tell: Callable[[int], None]) -> list[FitFlight]:
+    """The flights of the specs; those already in ``kept`` (JSONL) are not flown again, new ones are added to it."""
+    known = {flight.seed: flight for flight in _read(kept)} if kept is not None and kept.exists() else {}
+    missing = [spec for spec in specs if spec.seed not in known]
+    tell(len(specs) - len(missing))
+    for number, flight in enumerate(spread(observe_flight, missing, workers), start=1):
+        known[flight.seed] = flight
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with kept.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(asdict(flight)) + "\n")
+        tell(len(specs) - len(missing) + number)
+    return [known[spec.seed] for spec in specs]
+
+
+def _read(path: Path) -> list[FitFlight]:
+    flights = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            raw: dict[str, Any] = json.loads(line)
+            sightings = [Sighting(**item) for item in raw.pop("sightings")]
+            flights.append(FitFlight(**raw, sightings=sightings))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path}:{number}: not a flight for the fit ({error})") from error
+    return flights

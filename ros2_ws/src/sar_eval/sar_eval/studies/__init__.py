@@ -1,0 +1,1 @@
+"""What a verb finds out: missions of a condition, patterns, encounters, sweeps, calibration."""

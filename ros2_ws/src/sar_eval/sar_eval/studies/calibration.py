@@ -1,0 +1,73 @@
+"""Fit the swarm's confidence: fly missions that no evaluation uses, and learn which estimates were right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_eval.episode.flight import Flight
+from sar_eval.scenario.model import Scenario, prepare, radio_path
+from sar_eval.studies.missions import CALIBRATION_SEED, Spec, spread
+from sar_sim.judging.scoring import NEAR_M
+from sar_sim.radio.radioconfig import config_sha256, load_radio
+from sar_swarm.sensing.confidence import FEATURES, Calibration, features, fit
+
+Floats = NDArray[np.float64]
+
+WORLDS = ("open_field", "village", "forest", "collapsed_block")
+NOISE = ((0.02, 16.0), (0.05, 8.0), (0.1, 4.0), (0.2, 2.0))
+LOOK_EVERY_S = 15.0
+
+
+def plan_calibration(radio: str, missions: int) -> list[Spec]:
+    """All worlds and noise levels in turn, every third mission without victims; seeds and layouts of their own."""
+    specs = []
+    for k in range(missions):
+        sigma, kappa = NOISE[(k // len(WORLDS)) % len(NOISE)]
+        scenario = Scenario(
+            world=WORLDS[k % len(WORLDS)],
+            radio=radio,
+            sigma=sigma,
+            kappa=kappa,
+            victims=2,
+            victim_absent=k % 3 == 2,
+        )
+        specs.append(Spec(scenario, CALIBRATION_SEED + k, CALIBRATION_SEED + k))
+    return specs
+
+
+def gather(spec: Spec) -> tuple[Floats, NDArray[np.bool_]]:
+    """Features [K, F] of one mission's confirmed estimates, each looked at every 15 s by a drone in turn, and whether
+    a victim lay within 10 m."""
+    flight = Flight(prepare(spec.scenario, spec.seed, spec.index, calibrated=False), None)
+    sensing = flight.sensing
+    assert sensing is not None
+    rows: list[Floats] = []
+    labels: list[bool] = []
+    look = 0
+    while not flight.done and flight.search_time_s < spec.scenario.duration_s:
+        flight.advance()
+        if flight.search_time_s >= (look + 1) * LOOK_EVERY_S:
+            look += 1
+            for estimate in sensing.centres[look % len(sensing.centres)].estimates:
+                if estimate.confirmed:
+                    rows.append(features(estimate))
+                    victims = flight.score.scorer.victims
+                    gaps = np.hypot(victims[:, 0] - estimate.x, victims[:, 1] - estimate.y)
+                    labels.append(bool((gaps <= NEAR_M).any()))
+    return np.array(rows).reshape(-1, len(FEATURES)), np.array(labels, dtype=np.bool_)
+
+
+def calibrate(radio: str, missions: int, workers: int, tell: Callable[[int], None]) -> Calibration:
+    """Fly the calibration missions and fit; ``tell`` hears how many are done."""
+    specs = plan_calibration(radio, missions)
+    parts = []
+    for number, part in enumerate(spread(gather, specs, workers), start=1):
+        parts.append(part)
+        tell(number)
+    values = np.concatenate([rows for rows, _ in parts if len(rows)])
+    labels = np.concatenate([marks for _, marks in parts if len(marks)])
+    digest = config_sha256(load_radio(radio_path(radio)))
+    return fit(values, labels, digest, [spec.seed for spec in specs])

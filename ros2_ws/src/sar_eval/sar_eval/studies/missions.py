@@ -1,0 +1,165 @@
+"""Many missions of one condition, flown in parallel without bags, and what they come to with honest intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from sar_core.errors import InputError
+from sar_core.streams import stream
+from sar_eval.episode.flight import fly_episode
+from sar_eval.scenario.model import Scenario, prepare
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+R = TypeVar("R")
+
+CALIBRATION_SEED = 1_000_000
+"""Seeds and episode indices from here on belong to calibration; evaluations stay below."""
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One mission to fly."""
+
+    scenario: Scenario
+    seed: int
+    index: int
+
+
+def fly_one(spec: Spec) -> dict[str, Any]:
+    """The deterministic result of one mission; what a worker process calls."""
+    return fly_episode(prepare(spec.scenario, spec.seed, spec.index), None).result
+
+
+def spread(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
+    """Results in the order of the items, from as many processes as wanted."""
+    work = list(items)
+    if workers <= 1:
+        yield from map(task, work)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        yield from pool.map(task, work)
+
+
+def plan_missions(scenario: Scenario, missions: int, first_seed: int) -> list[Spec]:
+    """Mission k flies seed and episode index first_seed + k: every mission its own layout, wind and noise."""
+    if missions < 1 or first_seed < 0 or first_seed + missions > CALIBRATION_SEED:
+        raise InputError(
+            f"missions = {missions} from seed {first_seed}: evaluations use seeds 0 to {CALIBRATION_SEED - 1}; "
+            "those beyond belong to calibration"
+        )
+    return [Spec(scenario, first_seed + k, first_seed + k) for k in range(missions)]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share or rate with its two-sided 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def proportion(successes: int, trials: int) -> Rate | None:
+    """Clopper-Pearson; None without trials."""
+    if trials == 0:
+        return None
+    interval = stats.binomtest(successes, trials).proportion_ci(0.95, method="exact")
+    return Rate(successes / trials, float(interval.low), float(interval.high))
+
+
+def poisson_rate(events: int, exposure: float) -> Rate | None:
+    """Events per unit of exposure with the exact Poisson interval; None without exposure."""
+    if exposure <= 0.0:
+        return None
+    low = stats.chi2.ppf(0.025, 2 * events) / 2 if events else 0.0
+    high = stats.chi2.ppf(0.975, 2 * (events + 1)) / 2
+    return Rate(events / exposure, float(low) / exposure, float(high) / exposure)
+
+
+def percentile_of(values: list[float], share: float, label: str) -> Rate | None:
+    """A percentile of values (inf allowed: never) with a percentile-bootstrap interval, seeded by the label."""
+    if not values:
+        return None
+    data = np.sort(np.array(values))
+    draws = stream(f"bootstrap {label}").integers(0, len(data), (RESAMPLES, len(data)))
+    samples = np.sort(data[draws], axis=1)
+    k = min(math.ceil(share * len(data)) - 1, len(data) - 1)
+    low, high = np.quantile(samples[:, max(k, 0)], (0.025, 0.975), method="inverted_cdf")
+    return Rate(float(data[max(k, 0)]), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a condition's missions come to; victims and missions are counted over valid missions only."""
+
+    missions: int
+    invalid: int
+    victims: int
+    found_240s: Rate | None
+    found_at_all: Rate | None
+    time_to_detection_s: Rate | None
+    cep50_m: Rate | None
+    cep95_m: Rate | None
+    final_cep50_m: Rate | None
+    missions_with_false_alarm: Rate | None
+    false_alarms_per_mission: Rate | None
+    false_alarms_per_hour: Rate | None
+    false_alarms_by_kind: dict[str, int]
+    missions_with_collision: Rate | None
+    collisions_per_mission: Rate | None
+    near_misses_per_mission: Rate | None
+    mean_coverage_240s: float | None
+    flight_hours: float
+    collided: tuple[str, ...]
+    """Episode ids of the missions with a collision, as ``sar-eval replay`` takes them."""
+
+
+def _flight_hours(results: list[dict[str, Any]]) -> float:
+    return float(sum(r["flight_time_s"] * r["num_drones"] for r in results)) / 3600.0
+
+
+def summarise(results: list[dict[str, Any]]) -> Summary:
+    """Rates and percentiles over missions; those flown without radio say nothing of alarms.
+
+    A victim never found has an infinite time; localisation errors are those of found victims at their first report.
+    """
+    valid = [r for r in results if r["valid"]]
+    victims = [v for r in valid for v in r["victims"]]
+    found = [v for v in victims if v["detected"]]
+    listening = [r for r in valid if r["false_alarms"] is not None]
+    alarms = [a for r in listening for a in r["false_alarm_events"]]
+    kinds: dict[str, int] = {}
+    for alarm in alarms:
+        kinds[alarm["kind"]] = kinds.get(alarm["kind"], 0) + 1
+    errors = [v["error_m"] for v in found]
+    return Summary(
+        missions=len(results),
+        invalid=len(results) - len(valid),
+        victims=len(victims),
+        found_240s=proportion(sum(v["time_s"] <= 240.0 for v in found), len(victims)),
+        found_at_all=proportion(len(found), len(victims)),
+        time_to_detection_s=percentile_of([v["time_s"] if v["detected"] else math.inf for v in victims], 0.5, "time"),
+        cep50_m=percentile_of(errors, 0.5, "cep50"),
+        cep95_m=percentile_of(errors, 0.95, "cep95"),
+        final_cep50_m=percentile_of([v["final_error_m"] for v in found], 0.5, "final cep50"),
+        missions_with_false_alarm=proportion(sum(r["false_alarms"] > 0 for r in listening), len(listening)),
+        false_alarms_per_mission=poisson_rate(len(alarms), len(listening)),
+        false_alarms_per_hour=poisson_rate(len(alarms), _flight_hours(listening)),
+        false_alarms_by_kind=kinds,
+        missions_with_collision=proportion(sum(r["collisions"] > 0 for r in valid), len(valid)),
+        collisions_per_mission=poisson_rate(sum(r["collisions"] for r in valid), len(valid)),
+        near_misses_per_mission=poisson_rate(sum(r["near_misses"] for r in valid), len(valid)),
+        mean_coverage_240s=float(np.mean([r["coverage_240s"] for r in valid])) if valid else None,
+        flight_hours=_flight_hours(valid),
+        collided=tuple(r["episode_id"] for r in valid if r["collisions"] > 0),
+    )

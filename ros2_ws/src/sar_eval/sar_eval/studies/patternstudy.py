@@ -1,0 +1,157 @@
+"""Every pattern and baseline on the same missions: how much is covered, how fast, and how close the drones came.
+
+Two flights per pattern, world and mission: one of 240 s, for coverage, overlap, collisions and near misses, return and
+landing included; and one that goes on until 95 % is covered or the batteries end it, for the time to 95 % with no other
+limit. Radios are switched on only where the pattern acts on what they hear: in the others sensing changes no flight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sar_core.streams import stream
+from sar_eval.episode.flight import Flight
+from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.studies.drawing import draw_map
+from sar_eval.studies.missions import RESAMPLES, Rate, Spec, fly_one, percentile_of, plan_missions, poisson_rate, spread
+from sar_swarm.piloting.controller import Order
+from sar_swarm.piloting.patterns import PATTERNS
+
+COMPARED = tuple(name for name in PATTERNS if name != "policy")
+COVERED = 0.95
+UNLIMITED_S = 3600.0
+
+
+def scenario_of(world: str, pattern: str) -> Scenario:
+    """The mission of one row: as default, deaf where hearing would change nothing."""
+    listens = pattern == "boustrophedon_triangulation"
+    return Scenario(world=world, pattern=pattern, radio="default" if listens else None)
+
+
+def time_to_cover(spec: Spec) -> float | None:
+    """Search time until 95 % is covered; None where the batteries ended the flight before."""
+    scenario = spec.scenario.model_copy(update={"duration_s": UNLIMITED_S})
+    flight = Flight(prepare(scenario, spec.seed, spec.index), None)
+    while not flight.done and not flight.search_over:
+        flight.advance()
+        if flight.tick % 20 == 0 and flight.coverage.fraction >= COVERED:
+            break
+    return flight.coverage.time_to(COVERED)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pattern in one world. Of ``unlimited`` flights without limit ``reached_95`` got there."""
+
+    world: str
+    pattern: str
+    missions: int
+    invalid: int
+    coverage_240s: Rate
+    time_to_95_s: Rate | None
+    unlimited: int
+    reached_95: int
+    overlap: Rate
+    collisions_per_mission: Rate | None
+    near_misses_per_mission: Rate | None
+
+
+def mean_of(values: list[float], label: str) -> Rate:
+    """Mean over missions with a percentile-bootstrap interval, seeded by the label."""
+    data = np.array(values, dtype=np.float64)
+    draws = stream(f"bootstrap {label}").integers(0, len(data), (RESAMPLES, len(data)))
+    low, high = np.quantile(data[draws].mean(axis=1), (0.025, 0.975))
+    return Rate(float(data.mean()), float(low), float(high))
+
+
+def study(
+    worlds: list[str],
+    patterns: list[str],
+    missions: int,
+    unlimited: int,
+    first_seed: int,
+    workers: int,
+    tell: Callable[[int, int], None],
+) -> Iterator[tuple[Row, list[dict[str, Any]]]]:
+    """Row by row, each pattern in each world on the same missions, with the results it comes from.
+
+    The first ``unlimited`` missions are flown a second time, until 95 % is covered.
+    """
+    cases = [(world, pattern) for world in worlds for pattern in patterns]
+    done, total = 0, len(cases) * (missions + unlimited)
+    for world, pattern in cases:
+        specs = plan_missions(scenario_of(world, pattern), missions, first_seed)
+        results: list[dict[str, Any]] = []
+        times: list[float | None] = []
+        for result in spread(fly_one, specs, workers):
+            results.append(result)
+            tell(done + len(results), total)
+        for reached in spread(time_to_cover, specs[:unlimited], workers):
+            times.append(reached)
+            tell(done + len(results) + len(times), total)
+        done += missions + unlimited
+        yield _row(world, pattern, results, times), results
+
+
+def _finite(rate: Rate | None) -> Rate | None:
+    """A median that half of the flights never reached is none."""
+    return rate if rate is not None and math.isfinite(rate.high) else None
+
+
+def _row(world: str, pattern: str, results: list[dict[str, Any]], times: list[float | None]) -> Row:
+    valid = [r for r in results if r["valid"]]
+    label = f"{world} {pattern}"
+    return Row(
+        world=world,
+        pattern=pattern,
+        missions=len(results),
+        invalid=len(results) - len(valid),
+        coverage_240s=mean_of([r["coverage_240s"] for r in valid], f"coverage {label}"),
+        time_to_95_s=_finite(percentile_of([math.inf if t is None else t for t in times], 0.5, f"time {label}")),
+        unlimited=len(times),
+        reached_95=sum(t is not None for t in times),
+        overlap=mean_of([r["overlap_ratio"] for r in valid], f"overlap {label}"),
+        collisions_per_mission=poisson_rate(sum(r["collisions"] for r in valid), len(valid)),
+        near_misses_per_mission=poisson_rate(sum(r["near_misses"] for r in valid), len(valid)),
+    )
+
+
+def draw_patterns(world: str, patterns: list[str], seed: int, picture: Path) -> None:
+    """One mission of every pattern as seen from above: true tracks over the map, one colour per drone."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    columns = min(4, len(patterns))
+    rows = math.ceil(len(patterns) / columns)
+    size = (3.2 * columns, 3.7 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for axis in axes.flat[len(patterns) :]:
+        axis.axis("off")
+    for axis, pattern in zip(axes.flat, patterns, strict=False):
+        episode = prepare(scenario_of(world, pattern), seed, seed)
+        flight = Flight(episode, None)
+        places = []
+        while not flight.done and not flight.search_over:
+            flight.advance()
+            if flight.order is Order.SEARCH and flight.tick % 10 == 0:
+                places.append(flight.state.position[:, :2])
+        tracks = np.array(places)
+        draw_map(axis, episode.world, episode.altitude_m)
+        for i in range(tracks.shape[1]):
+            axis.plot(tracks[:, i, 0], tracks[:, i, 1], linewidth=0.8)
+        share = flight.coverage.coverage_at(240.0)
+        axis.set_title(f"{pattern.replace('_', ' ')}\n{share:.0%} in 240 s", fontsize=9)
+        axis.set_aspect("equal")
+        axis.set_xticks([])
+        axis.set_yticks([])
+    figure.suptitle(f"Stage 2 (embedded): {world}, seed {seed}", fontsize=10)
+    figure.savefig(picture, dpi=110)
+    plt.close(figure)

@@ -1,0 +1,92 @@
+"""The operating envelope: what the gate lets through and what is found over a grid of CSI noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sar_eval.scenario.model import Scenario
+from sar_eval.studies.missions import Spec, fly_one, plan_missions, spread, summarise
+
+SIGMAS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+KAPPAS = (32.0, 16.0, 8.0, 4.0, 2.5, 1.75, 1.0, 0.5)
+OPENS_AT_KAPPA, CLOSES_AT_KAPPA = 2.014, 1.739
+"""Where I1(kappa)/I0(kappa) crosses the phase gate's 0.70 and 0.65."""
+
+
+def fly_sweep(
+    world: str,
+    per_cell: int,
+    first_seed: int,
+    duration_s: float,
+    workers: int,
+    tell: Callable[[int, int], None],
+) -> list[dict[str, Any]]:
+    """Cells in the order of SIGMAS x KAPPAS, all flown on the same seeds and layouts."""
+    specs: list[Spec] = []
+    for sigma in SIGMAS:
+        for kappa in KAPPAS:
+            scenario = Scenario(world=world, sigma=sigma, kappa=kappa, duration_s=duration_s)
+            specs += plan_missions(scenario, per_cell, first_seed)
+    results = []
+    for result in spread(fly_one, specs, workers):
+        results.append(result)
+        tell(len(results), len(specs))
+    cells = []
+    for k in range(0, len(specs), per_cell):
+        mine = results[k : k + per_cell]
+        summary = summarise(mine)
+        gate = {name: float(np.mean([r["gate"][name] for r in mine])) for name in mine[0]["gate"]}
+        cells.append(
+            {
+                "sigma": specs[k].scenario.sigma,
+                "kappa": specs[k].scenario.kappa,
+                "missions": per_cell,
+                "gate": gate,
+                "found": summary.found_at_all.value if summary.found_at_all else None,
+                "false_alarms_per_mission": (
+                    summary.false_alarms_per_mission.value if summary.false_alarms_per_mission else None
+                ),
+                "cep50_m": summary.cep50_m.value if summary.cep50_m else None,
+            }
+        )
+    return cells
+
+
+def draw_sweep(cells: list[dict[str, Any]], world: str, picture: Path) -> None:
+    """Six maps over the grid, with the theoretical boundary of the phase gate."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    def grid(value: Callable[[dict[str, Any]], float | None]) -> Any:
+        numbers = [value(cell) for cell in cells]
+        return np.array([np.nan if n is None else n for n in numbers]).reshape(len(SIGMAS), len(KAPPAS))
+
+    panels = (
+        ("share of frames with the phase gate open", grid(lambda c: c["gate"]["phase_open"]), 0.0, 1.0),
+        ("share of frames the amplitude gate accepts", grid(lambda c: c["gate"]["accept"]), 0.0, 1.0),
+        ("share of frames it only predicts with", grid(lambda c: c["gate"]["predict_only"]), 0.0, 1.0),
+        ("victims found", grid(lambda c: c["found"]), 0.0, 1.0),
+        ("false alarms per mission", grid(lambda c: c["false_alarms_per_mission"]), 0.0, None),
+        ("CEP50 at the first report (m)", grid(lambda c: c["cep50_m"]), 0.0, None),
+    )
+    columns = np.interp(-np.log([OPENS_AT_KAPPA, CLOSES_AT_KAPPA]), -np.log(KAPPAS), np.arange(len(KAPPAS)))
+    figure, axes = pyplot.subplots(2, 3, figsize=(14, 7.2), layout="constrained")
+    for axis, (title, values, low, high) in zip(axes.flat, panels, strict=True):
+        image = axis.imshow(values, vmin=low, vmax=high, aspect="auto", cmap="viridis")
+        figure.colorbar(image, ax=axis)
+        for column, style in zip(columns, ("--", ":"), strict=True):
+            axis.axvline(column, color="white", linestyle=style)
+        axis.set_xticks(range(len(KAPPAS)), [f"{k:g}" for k in KAPPAS])
+        axis.set_yticks(range(len(SIGMAS)), [f"{s:g}" for s in SIGMAS])
+        axis.set(title=title, xlabel="kappa", ylabel="sigma")
+    figure.suptitle(
+        f"Stage 2 (embedded): {world}; white: theory for the phase gate opening (dashed) and closing (dotted)"
+    )
+    figure.savefig(picture, dpi=110)
+    pyplot.close(figure)

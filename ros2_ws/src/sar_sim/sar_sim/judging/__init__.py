@@ -1,0 +1,1 @@
+"""The truth: contacts, coverage and scores."""

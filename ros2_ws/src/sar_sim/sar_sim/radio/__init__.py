@@ -1,0 +1,1 @@
+"""Radio: channel, receivers, devices, and the link between drones."""

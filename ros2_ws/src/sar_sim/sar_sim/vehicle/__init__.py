@@ -1,0 +1,1 @@
+"""Vehicles: rigid body, autopilot, estimator, wind and faults."""

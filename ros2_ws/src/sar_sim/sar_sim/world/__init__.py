@@ -1,0 +1,1 @@
+"""The world read from SDF, its surfaces and its linter."""

@@ -1,0 +1,1 @@
+"""What a drone does next: task, pattern, safety, failsafes."""

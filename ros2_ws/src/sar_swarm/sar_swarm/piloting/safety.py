@@ -1,0 +1,177 @@
+"""The safety layer below every pattern and policy: whatever velocity is wanted, what may be flown.
+
+It sees the drone's own estimate, what the link delivered of the others, the map and the fence. Far out it foresees
+conflicts (:mod:`sar_swarm.piloting.conflict`); beneath lie the distance bands, for when that failed; then the map
+(:mod:`sar_swarm.planning.clearance`) and the fence (:mod:`sar_swarm.piloting.geofence`) have their say. Compiled, pure, ENU, SI.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_core.compiled import compiled, inlined
+from sar_core.geometry import nearest
+from sar_swarm.piloting.conflict import LIMIT, limits, resolve, violation
+from sar_swarm.piloting.geofence import HARD, fence_state, keep_inside, keep_level
+from sar_swarm.piloting.neighbours import SANE_M, SANE_MPS, UNKNOWN, Manners, neighbour, sane
+from sar_swarm.planning.clearance import close_obstacles, go_round, way_blocked
+
+Floats = NDArray[np.float64]
+
+CLEAR, PREDICTED, FIELD, SPLIT, DIVERGE = 0, 1, 2, 3, 4
+"""The bands: nothing near, a predicted conflict, potential field, brake and altitude split, maximum divergence."""
+
+LEVEL_M = 0.5
+"""Height by which the lower index wins when it is not clear who is higher."""
+SPLIT_M = 3.0
+FIELD_CLIMB_M = 2.0
+GROUND_M = 3.0
+PAST = 24
+"""Ticks of its own flight that a drone remembers: more than a second."""
+
+
+class Memory(NamedTuple):
+    """What the layer wants to be handed again, and the distance of the nearest neighbour for whoever asks.
+
+    ``side`` is the side taken round an obstacle, ``altitude_m`` the altitude last commanded, ``past`` [PAST, 5] our own
+    stamps, level positions and velocities, newest first.
+    """
+
+    side: float
+    altitude_m: float
+    nearest_m: float
+    past: Floats
+
+
+FRESH = Memory(0.0, math.nan, math.inf, np.full((PAST, 5), np.nan))
+
+
+@compiled
+def repel(pos: Floats, others: Floats, time_s: float, manners: Manners) -> tuple[float, float, float, float, int]:
+    """Potential-field velocity away from the others nearer than the separation; the nearest one's distance and row."""
+    rx, ry, rz = 0.0, 0.0, 0.0
+    least = np.inf
+    row = -1
+    for k in range(others.shape[0]):
+        known, x, y, z, _, _, _ = neighbour(others[k], time_s, manners)
+        if known == UNKNOWN:
+            continue
+        dx, dy, dz = pos[0] - x, pos[1] - y, pos[2] - z
+        d = math.sqrt(dx * dx + dy * dy + dz * dz)
+        if d < least:
+            least, row = d, k
+        if d < manners.separation:
+            d = max(d, 0.3)
+            push = manners.repulsion * (manners.separation - d) / (d * d * d)
+            rx, ry, rz = rx + push * dx, ry + push * dy, rz + push * dz
+    return rx, ry, rz, least, row
+
+
+@inlined
+def _clamp(vx: float, vy: float, limit: float) -> tuple[float, float]:
+    speed = math.sqrt(vx * vx + vy * vy)
+    if speed <= limit:
+        return vx, vy
+    return vx / speed * limit, vy / speed * limit
+
+
+@compiled
+def part_ways(
+    pos: Floats, vx: float, vy: float, other: Floats, time_s: float, manners: Manners, index: int, row: int
+) -> tuple[float, float, float]:
+    """The innermost bands: no velocity towards the nearest neighbour, flight away from it, one up and one down.
+
+    Who goes up is who is higher; LEVEL_M in favour of the lower index settles the tie, the same for both.
+    """
+    _, x, y, z, _, _, _ = neighbour(other, time_s, manners)
+    dx, dy, dz = pos[0] - x, pos[1] - y, pos[2] - z
+    flat = math.sqrt(dx * dx + dy * dy)
+    if flat > 1e-3:
+        ax, ay = dx / flat, dy / flat
+    else:
+        ax, ay = (1.0 if index < row else -1.0), 0.0
+    if flat * flat + dz * dz < manners.diverge * manners.diverge:
+        vx, vy = manners.speed * ax, manners.speed * ay
+    else:
+        closing = min(vx * ax + vy * ay, 0.0)
+        vx, vy = _clamp(0.5 * (vx - closing * ax), 0.5 * (vy - closing * ay), 0.5 * manners.speed)
+        vx, vy = vx + 0.25 * manners.speed * ax, vy + 0.25 * manners.speed * ay
+    up = dz + (LEVEL_M if index < row else -LEVEL_M) > 0.0
+    return vx, vy, SPLIT_M if up else -SPLIT_M
+
+
+@inlined
+def _remember(past: Floats, time_s: float, pos: Floats, vel: Floats) -> Floats:
+    """The past with one more state in it."""
+    now = np.empty_like(past)
+    now[1:] = past[:-1]
+    now[0, 0], now[0, 1], now[0, 2], now[0, 3], now[0, 4] = time_s, pos[0], pos[1], vel[0], vel[1]
+    return now
+
+
+@compiled
+def protect(
+    pos: Floats,
+    vel: Floats,
+    wanted: tuple[float, float],
+    altitude_m: float,
+    others: Floats,
+    time_s: float,
+    obstacles: Floats,
+    fence: Floats,
+    manners: Manners,
+    index: int,
+    memory: Memory,
+) -> tuple[float, float, float, Memory, int, int]:
+    """What may be flown instead of the wanted level velocity and altitude, once per drone and tick.
+
+    pos, vel [3]: own estimate; others [K, 7 or 9]: position, velocity, stamp_s, failsafe code, leg (a NaN row: never
+    heard, or this drone itself); obstacles [M, 8]; fence [V, 2], V = 0 for none; index: this drone's own row.
+
+    Returns vx, vy, the altitude to command, the memory, the band and the fence state. Anything of one's own that is
+    not a sane number fails closed: no velocity, the altitude last commanded, the worst band and fence state.
+    """
+    vx, vy = wanted
+    usable = sane(pos, SANE_M) and sane(vel, SANE_MPS) and math.isfinite(vx) and math.isfinite(vy)
+    if not (usable and math.isfinite(altitude_m) and math.isfinite(time_s)):
+        held = memory.altitude_m
+        if not math.isfinite(held):
+            held = altitude_m if math.isfinite(altitude_m) else pos[2]
+        return 0.0, 0.0, held, Memory(0.0, memory.altitude_m, math.inf, memory.past), DIVERGE, HARD
+    vx, vy = _clamp(vx, vy, manners.speed)
+    close, clear_m, row = close_obstacles(pos, manners.speed * manners.look_ahead, obstacles, manners.clearance)
+    z = altitude_m
+    band = CLEAR
+    rx, ry, rz, least, who = repel(pos, others, time_s, manners)
+    if least < manners.separation:
+        band = FIELD
+        vx, vy = _clamp(vx + rx, vy + ry, manners.speed)
+        z += max(min(rz, FIELD_CLIMB_M), -FIELD_CLIMB_M)
+    past = _remember(memory.past, time_s, pos, vel)
+    lines = np.empty((others.shape[0], LIMIT))
+    count = limits(pos, vel, others, time_s, manners, past, lines)
+    if violation(lines, count, vx, vy) > 1e-9:
+        band = max(band, PREDICTED)
+        vx, vy = resolve(lines, count, vx, vy, (vel[0], vel[1]), manners, close)
+    if least < manners.brake:
+        band = DIVERGE if least < manners.diverge else SPLIT
+        vx, vy, split = part_ways(pos, vx, vy, others[who], time_s, manners, index, who)
+        z = max(pos[2] + split, min(pos[2], GROUND_M))
+        if nearest(obstacles, pos[0], pos[1], z)[0] < manners.clearance:
+            z = pos[2]
+    vx, vy, side = go_round(
+        pos, vx, vy, obstacles, close, clear_m, row, manners.clearance, manners.look_ahead, memory.side
+    )
+    if fence.shape[0] > 0:
+        fx, fy = keep_inside(pos, vel, vx, vy, fence, manners.soft_margin)
+        ahead = manners.look_ahead
+        if (fx != vx or fy != vy) and way_blocked(close, ahead * fx, ahead * fy) and clear_m >= manners.clearance:
+            fx, fy = 0.0, 0.0
+        vx, vy = fx, fy
+    z = keep_level(z, manners.soft_margin, manners.ceiling, manners.floor)
+    state = fence_state(pos, fence, manners.soft_margin, manners.ceiling, manners.floor)
+    return vx, vy, z, Memory(side, z, least, past), band, state

@@ -1,0 +1,1 @@
+"""Ways round obstacles, and how they are flown."""

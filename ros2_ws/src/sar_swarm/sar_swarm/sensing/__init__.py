@@ -1,0 +1,1 @@
+"""From frames to a placed transmitter and a confidence."""

@@ -1,0 +1,83 @@
+"""Claims against measurements: the verdict follows from the interval alone, and what was not measured is not judged."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from tests.unit.sar_analysis.test_leaders import base, campaign
+
+from sar_analysis.metrics.findings import Victim
+from sar_analysis.metrics.metrics import EpisodeMetrics
+from sar_analysis.results.upstream import CLAIMS, Claim, Measured, upstream_claims, verdict
+
+__all__ = ["base"]
+
+AT_MOST = Claim("error", "somebody", "cep50_m", 2.0, "at most", "")
+AT_LEAST = dataclasses.replace(AT_MOST, metric="coverage_240s", limit=0.95, side="at least")
+
+
+@pytest.mark.parametrize(
+    ("claim", "low", "high", "told"),
+    [
+        (AT_MOST, 1.0, 2.0, "holds"),
+        (AT_MOST, 1.9, 2.1, "cannot be said"),
+        (AT_MOST, 2.0, 3.0, "cannot be said"),
+        (AT_MOST, 2.01, 3.0, "does not hold"),
+        (AT_MOST, None, 1.5, "holds"),
+        (AT_MOST, 2.5, None, "does not hold"),
+        (AT_MOST, 1.0, None, "cannot be said"),
+        (AT_MOST, None, None, "cannot be said"),
+        (AT_LEAST, 0.95, 0.99, "holds"),
+        (AT_LEAST, 0.90, 0.96, "cannot be said"),
+        (AT_LEAST, 0.80, 0.94, "does not hold"),
+    ],
+)
+def test_the_verdict_is_the_intervals(claim: Claim, low: float | None, high: float | None, told: str) -> None:
+    assert verdict(claim, Measured(1.0, low, high, 30)) == told
+
+
+def test_what_nothing_measures_is_not_judged() -> None:
+    assert verdict(AT_MOST, None) == verdict(AT_MOST, Measured(why="nothing found")) == "not measured here"
+
+
+def village(base: EpisodeMetrics, **more: Any) -> list[EpisodeMetrics]:
+    facts: dict[str, Any] = {"drones": 4, "area_m2": 160_000.0, "time_to_95_s": 210.0} | more
+    return [dataclasses.replace(e, **facts) for e in campaign(base, "partitioned_lawnmower")]
+
+
+def told(episodes: list[EpisodeMetrics], claim: str) -> dict[str, Any]:
+    (row,) = [row for row in upstream_claims(episodes) if row["claim"] == claim]
+    return row
+
+
+def test_claims_on_area_need_the_area_the_drones_and_the_pattern_they_are_about(base: EpisodeMetrics) -> None:
+    name = "time to cover 160 000 m²"
+    held = told(village(base), name)
+    assert (held["verdict"], held["measured"]["value"], held["measured"]["n"]) == ("holds", 210.0, 24)
+    assert told(village(base, time_to_95_s=230.0), name)["verdict"] == "does not hold"
+    assert told(village(base, time_to_95_s=None), name)["measured"]["why"].startswith("half never covered 95 %")
+    for other in ({"drones": 6}, {"area_m2": 40_000.0}, {"pattern": "spiral"}, {"area_m2": 0.0}):
+        row = told(village(base, **other), name)
+        assert row["verdict"] == "not measured here" and "no partitioned lawnmower" in row["measured"]["why"]
+
+
+def test_bad_news_is_said(base: EpisodeMetrics) -> None:
+    found = village(base)
+    assert told(found, "160 000 m² within 4 min")["verdict"] == "does not hold", "coverage here is about 60 %"
+    assert told(found, "every victim detected")["verdict"] == "does not hold", "half of the victims were missed"
+    assert told(found, "localisation error")["verdict"] == "does not hold", "errors are 2 m, 1.732 m is claimed"
+    assert told(found, "localisation error, last report")["verdict"] == "holds", "the last reports are 1 m off"
+
+
+def test_views_are_counted(base: EpisodeMetrics) -> None:
+    pair = Victim(1.0, 2.0, True, 30.0, 1.0, 1.2, 2, 0.9, 1.0)
+    two = [dataclasses.replace(e, victims=(pair,)) for e in village(base)]
+    assert told(two, "error with 3-view fusion")["measured"]["why"] == "no such victim was found"
+    assert told(two, "localisation error")["verdict"] == "holds"
+
+
+def test_invalid_missions_measure_nothing(base: EpisodeMetrics) -> None:
+    rows = upstream_claims([dataclasses.replace(e, valid=False) for e in village(base)])
+    assert len(rows) == len(CLAIMS) and {row["verdict"] for row in rows} == {"not measured here"}

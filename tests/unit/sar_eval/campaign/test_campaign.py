@@ -1,0 +1,416 @@
+"""A campaign's bookkeeping without flying anything: plan, manifest, ledger, what is flown again, merging."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sar_core.errors import ContractError, InputError, MissingDataError, RunError
+from sar_eval.campaign.campaign import RESULTS, open_campaign
+from sar_eval.campaign.ledger import LEDGER, Ledger, read_ledger
+from sar_eval.campaign.manifest import MANIFEST, Manifest, flying_modules, make_manifest, read_manifest
+from sar_eval.campaign.merging import merge
+from sar_eval.campaign.plan import Choice, Plan, Task, cost, flight_order, make_plan, parse_numbers, parse_shard, select
+from sar_eval.campaign.workers import Job, Outcome
+from sar_eval.episode.flight import Flight, Record
+from sar_eval.episode.invalid import invalid_record
+from sar_eval.scenario.model import Scenario
+from tests.soak.killcheck import result_part
+
+CHOICE = Choice(
+    scenario=Scenario(drones=2, duration_s=5.0, radio=None),
+    worlds=("village",),
+    patterns=("boustrophedon", "spiral"),
+    victims="both",
+    seeds=(4, 1),
+    episodes=(0, 1, 2),
+    episode_set="v1",
+)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return make_plan(CHOICE)
+
+
+@pytest.fixture(scope="module")
+def manifest(plan: Plan) -> Manifest:
+    return make_manifest(plan)
+
+
+def made_up(task: Task) -> Record:
+    """A record as if flown; which missions collide follows from the seed alone."""
+    result: dict[str, Any] = {
+        "episode_id": task.key,
+        "valid": True,
+        "invalid_reason": None,
+        "collisions": int(task.seed == 4 and task.index == 1),
+        "false_alarms": None,
+        "coverage": task.index / 7,
+    }
+    return Record(result, {"wall_s": 2.0, "setup_s": 0.0, "rtf": 50.0, "bag": None})
+
+
+class Desk:
+    """Flyers that fly nothing: records are made up, and a bag is a folder with a note."""
+
+    def __init__(self, outcome: Callable[[Job], Outcome] | None = None, limit: int = 10_000) -> None:
+        self.flown: list[Job] = []
+        self._outcome = outcome
+        self._limit = limit
+
+    def fly(self, more: Callable[[], Job | None], stop: Callable[[], str | None]) -> Generator[Outcome, None, None]:
+        while stop() is None and len(self.flown) < self._limit and (job := more()) is not None:
+            self.flown.append(job)
+            yield self._outcome(job) if self._outcome else self.record(job)
+
+    @staticmethod
+    def record(job: Job) -> Outcome:
+        bag = None
+        if job.scratch is not None:
+            bag = Path(job.scratch) / f"flight-{job.task.key}" / job.task.key
+            bag.mkdir(parents=True)
+            (bag / "note").write_text(job.task.key)
+        return Outcome(job, made_up(job.task), None if bag is None else str(bag))
+
+
+def fly(folder: Path, manifest: Manifest, tasks: Iterable[Task], desk: Desk, **options: Any) -> Any:
+    with open_campaign(folder, manifest) as campaign:
+        return campaign.fly(list(tasks), desk, **options)
+
+
+def test_the_plan_is_the_product_in_a_fixed_order(plan):
+    assert len(plan) == 2 * 2 * 2 * 3
+    assert len(set(plan.keys)) == 24
+    assert plan.keys[:4] == (
+        "village-v1-boustrophedon-2x-embedded-s004-e000",
+        "village-v1-boustrophedon-2x-embedded-s004-e001",
+        "village-v1-boustrophedon-2x-embedded-s004-e002",
+        "village-v1-boustrophedon-2x-embedded-s001-e000",
+    )
+    assert plan.keys[-1] == "village-v1-spiral-2x-embedded-s001-e002-absent"
+    for task in plan.tasks[::5]:
+        assert task.prepare().episode_id == task.key
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"seeds": ()}, "seeds"),
+        ({"seeds": (1, 1)}, "none twice"),
+        ({"seeds": (1_000_000,)}, "calibration"),
+        ({"episodes": (50,)}, "0 to 49"),
+        ({"victims": "some"}, "present, absent, both"),
+        ({"patterns": ("zigzag",)}, "zigzag"),
+        ({"worlds": ("atlantis",)}, "atlantis"),
+        ({"episode_set": "v9"}, "village-v9"),
+        ({"scenario": Scenario(victim_absent=True)}, "victim_absent"),
+        ({"scenario": Scenario(kappa=3.0)}, "kappa"),
+    ],
+)
+def test_what_cannot_be_flown_is_refused_before_anything_is(change, told):
+    with pytest.raises(InputError, match=told):
+        make_plan(replace(CHOICE, **change))
+
+
+@given(n=st.integers(1, 9))
+def test_shards_are_a_partition_of_about_equal_parts(plan, n):
+    shards = [select(plan, (), (i, n)) for i in range(1, n + 1)]
+    assert sorted(task.key for shard in shards for task in shard) == sorted(plan.keys)
+    assert max(map(len, shards)) - min(map(len, shards)) <= 1
+
+
+def test_filters_cut_down_and_their_values_add_up(plan):
+    left = select(plan, ["pattern=spiral", "seed=1", "episode=0,2", "victims=absent"])
+    assert len(left) == 2
+    assert {(task.seed, task.index, task.scenario.victim_absent) for task in left} == {(1, 0, True), (1, 2, True)}
+    for bad in ("seed=2", "pattern=lawn", "colour=red", "seed"):
+        with pytest.raises(InputError):
+            select(plan, [bad])
+
+
+def test_numbers_and_shards_are_read_as_written():
+    assert parse_numbers("7,0-2, 5", "seeds") == (7, 0, 1, 2, 5)
+    assert parse_shard("2/8") == (2, 8)
+    for text in ("", "a", "3-1", "-1", "1,,2"):
+        with pytest.raises(InputError, match="seeds"):
+            parse_numbers(text, "seeds")
+    for text in ("0/2", "3/2", "1", "a/b"):
+        with pytest.raises(InputError, match="shard"):
+            parse_shard(text)
+
+
+def test_a_campaign_half_flown_is_a_balanced_half(plan):
+    ordered = flight_order(plan.tasks)
+    assert {task.index for task in ordered[:8]} == {0}
+    shuffled = flight_order(plan.tasks, shuffle=3)
+    assert shuffled != ordered and sorted(t.key for t in shuffled) == sorted(plan.keys)
+    assert shuffled == flight_order(plan.tasks, shuffle=3)
+
+
+def test_cost_takes_the_speed_of_what_was_flown(plan):
+    stated = cost(plan.tasks, 2, "none")
+    measured = cost(plan.tasks, 2, "none", [{"wall_s": 2.0, "setup_s": 0.0, "rtf": 30.0}])
+    assert stated.simulated_h == pytest.approx(24 * 95 / 3600)
+    assert (stated.wall_h, measured.wall_h) == pytest.approx((24 * 95 / 60 / 2 / 3600, 24 * 95 / 30 / 2 / 3600))
+    assert "stated" in stated.basis and "measured on 1 episode" in measured.basis
+    assert cost(plan.tasks, 2, "all").disk_gb > 10 * stated.disk_gb
+
+
+def test_real_autopilots_cost_their_own_pace(plan):
+    paced = [replace(task, tier="sih", speed=1.5) for task in plan.tasks]
+    price = cost(paced, 1, "all")
+    assert price.wall_h == pytest.approx(price.simulated_h / 1.5)
+
+
+def test_results_are_the_same_bytes_in_any_order_and_after_any_stop(plan, manifest, tmp_path):
+    fly(tmp_path / "calm", manifest, plan.tasks, Desk())
+    folder = tmp_path / "stopped"
+    desks = [Desk(limit=n) for n in (0, 1, 5, 7, 100)]
+    endings = [fly(folder, manifest, flight_order(plan.tasks, k), desk) for k, desk in enumerate(desks)]
+    assert [ending.flown_now for ending in endings] == [0, 1, 5, 7, 11]
+    assert sum(len(desk.flown) for desk in desks) == 24
+    assert [ending.results is not None for ending in endings] == [False] * 4 + [True]
+    assert result_part(folder) == result_part(tmp_path / "calm")
+    assert len(json.loads((folder / RESULTS).read_text())["result"]["episodes"]) == 24
+    again = Desk()
+    assert fly(folder, manifest, plan.tasks, again).flown_now == 0 and again.flown == []
+
+
+@pytest.mark.parametrize("torn", [b'{"schema_version": 1, "resu', b"\0\0\0", b"}"])
+def test_a_torn_last_line_is_cut_off_and_its_mission_flown_again(torn, plan, manifest, tmp_path):
+    fly(tmp_path / "c", manifest, plan.tasks, Desk(limit=3))
+    ledger = tmp_path / "c" / LEDGER
+    whole = ledger.read_bytes()
+    ledger.write_bytes(whole + torn)
+    desk = Desk()
+    fly(tmp_path / "c", manifest, plan.tasks, desk)
+    assert len(desk.flown) == 21
+    assert ledger.read_bytes().startswith(whole + b'{"schema')
+    assert len(read_ledger(ledger)) == 24
+    assert "unfinished line" in (tmp_path / "c" / "logs" / "campaign.log").read_text()
+
+
+def test_a_ledger_spoiled_in_the_middle_is_refused(plan, manifest, tmp_path):
+    fly(tmp_path / "c", manifest, plan.tasks, Desk(limit=3))
+    ledger = tmp_path / "c" / LEDGER
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(lines[0] + b"garbage\n" + lines[2])
+    with pytest.raises(ContractError, match=r"episodes.jsonl:2"):
+        fly(tmp_path / "c", manifest, plan.tasks, Desk())
+    other = json.loads(lines[0])
+    other["result"]["collisions"] = 9
+    ledger.write_bytes(lines[0] + json.dumps(other).encode() + b"\n")
+    with pytest.raises(ContractError, match="second time"):
+        read_ledger(ledger)
+
+
+def test_another_campaign_in_the_folder_is_refused_and_the_key_named(plan, manifest, tmp_path):
+    fly(tmp_path / "c", manifest, plan.tasks, Desk(limit=3))
+    before = (tmp_path / "c" / LEDGER).read_bytes()
+    slower = replace(CHOICE, scenario=CHOICE.scenario.model_copy(update={"speed_mps": 6.0}))
+    with pytest.raises(InputError, match=r"configuration.scenario.speed_mps is 8.0 there, 6.0 now"):
+        fly(tmp_path / "c", make_manifest(make_plan(slower)), plan.tasks, Desk())
+    other_code = replace(manifest, decides={**manifest.decides, "code": {**manifest.decides["code"], "sar_sim": "0"}})
+    with pytest.raises(InputError, match=r"code.sar_sim"):
+        fly(tmp_path / "c", other_code, plan.tasks, Desk())
+    with pytest.raises(InputError, match=r"configuration.seeds"):
+        fly(tmp_path / "c", make_manifest(make_plan(replace(CHOICE, seeds=(4, 2)))), plan.tasks, Desk())
+    assert (tmp_path / "c" / LEDGER).read_bytes() == before
+
+
+def test_an_edited_manifest_is_noticed(plan, manifest, tmp_path):
+    fly(tmp_path / "c", manifest, plan.tasks, Desk(limit=1))
+    path = tmp_path / "c" / MANIFEST
+    path.write_text(path.read_text().replace('"tier": "embedded"', '"tier": "gazebo"'))
+    with pytest.raises(ContractError, match="changed"):
+        read_manifest(tmp_path / "c")
+
+
+def test_unknown_files_are_left_alone_and_a_foreign_ledger_is_not_taken_over(plan, manifest, tmp_path):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "notes.txt").write_text("mine")
+    fly(tmp_path / "c", manifest, plan.tasks, Desk(), bags="all")
+    assert (tmp_path / "c" / "notes.txt").read_text() == "mine"
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / LEDGER).write_text("mine")
+    with pytest.raises(InputError, match="but no manifest"):
+        fly(tmp_path / "d", manifest, plan.tasks, Desk())
+    assert (tmp_path / "d" / LEDGER).read_text() == "mine"
+
+
+def test_a_second_process_is_refused_while_the_first_flies(manifest, tmp_path):
+    with (
+        open_campaign(tmp_path, manifest),
+        pytest.raises(InputError, match="another process flies"),
+        open_campaign(tmp_path, manifest),
+    ):
+        pass
+    with open_campaign(tmp_path, manifest):
+        pass
+
+
+def test_missions_with_events_are_flown_again_with_a_bag(plan, manifest, tmp_path):
+    desk = Desk()
+    ending = fly(tmp_path, manifest, plan.tasks, desk, bags="events")
+    eventful = sorted(task.key for task in plan.tasks if made_up(task).result["collisions"])
+    assert len(eventful) == 4 and len(desk.flown) == 28
+    assert sorted(p.name for p in (tmp_path / "bags").iterdir()) == eventful
+    assert ending.differing == ()
+    again = Desk()
+    fly(tmp_path, manifest, plan.tasks, again, bags="events")
+    assert again.flown == []
+    later = Desk()
+    fly(tmp_path, manifest, plan.tasks, later, bags="all")
+    assert len(later.flown) == 20 and all(job.again for job in later.flown)
+
+
+def test_a_mission_that_does_not_repeat_is_told_loudly(plan, manifest, tmp_path):
+    def outcome(job: Job) -> Outcome:
+        made = Desk.record(job)
+        if job.again and job.task.seed == 4:
+            assert made.record is not None
+            made.record.result["coverage"] = 0.123
+        return made
+
+    ending = fly(tmp_path, manifest, plan.tasks, Desk(outcome), bags="events")
+    assert len(ending.differing) == 4
+    assert all((tmp_path / "bags" / f"{key}.differs").is_dir() for key in ending.differing)
+    assert "differs in coverage" in (tmp_path / "logs" / "campaign.log").read_text()
+    assert not any(r.result["coverage"] == 0.123 for r in read_ledger(tmp_path / LEDGER).values())
+
+
+def test_a_stop_among_the_bags_is_told_as_unfinished(plan, manifest, tmp_path):
+    ending = fly(tmp_path, manifest, plan.tasks, Desk(limit=26), bags="events")
+    assert (ending.left, ending.bags_left) == (0, 2)
+
+
+@pytest.mark.parametrize("reason", ["simulator_error", "worker_lost"])
+def test_a_mission_without_outcome_is_an_invalid_record_with_its_message_in_the_log(reason, plan, manifest, tmp_path):
+    def outcome(job: Job) -> Outcome:
+        if job.task == plan.tasks[5]:
+            return Outcome(job, reason=reason, message="the wings fell off")
+        return Desk.record(job)
+
+    ending = fly(tmp_path, manifest, plan.tasks, Desk(outcome))
+    assert ending.invalid == {reason: 1} and ending.results is not None
+    record = read_ledger(tmp_path / LEDGER)[plan.tasks[5].key].result
+    assert (record["valid"], record["invalid_reason"], record["collisions"]) == (False, reason, 0)
+    assert "the wings fell off" in (tmp_path / "logs" / "campaign.log").read_text()
+
+
+def test_invalid_missions_are_flown_again_when_asked_and_what_they_were_stays_in_the_log(plan, manifest, tmp_path):
+    def outcome(job: Job) -> Outcome:
+        if job.task in plan.tasks[5:7]:
+            return Outcome(job, reason="simulator_error", message="the wings fell off")
+        return Desk.record(job)
+
+    fly(tmp_path, manifest, plan.tasks, Desk(outcome))
+    with open_campaign(tmp_path, manifest) as campaign:
+        assert campaign.refly_invalid(plan.tasks[:6]) == 1, "only those asked for"
+        assert campaign.refly_invalid(plan.tasks) == 1
+        assert campaign.refly_invalid(plan.tasks) == 0
+        assert campaign.missing(plan.tasks) == list(plan.tasks[5:7])
+    desk = Desk()
+    ending = fly(tmp_path, manifest, plan.tasks, desk)
+    assert [job.task for job in desk.flown] == list(plan.tasks[5:7])
+    assert (ending.invalid, ending.left) == ({}, 0)
+    assert len((tmp_path / LEDGER).read_text().splitlines()) == len(plan)
+    log = (tmp_path / "logs" / "campaign.log").read_text()
+    assert log.count("INVALID(simulator_error), to be flown again") == 2
+
+
+def test_an_invalid_record_has_every_field_of_a_flown_one(plan):
+    episode = plan.tasks[0].prepare()
+    made = invalid_record(episode, "worker_lost").result
+    assert made.keys() == Flight(episode, None).result().keys()
+    assert (made["episode_id"], made["flight_time_s"]) == (plan.tasks[0].key, 0.0)
+
+
+def test_an_error_of_the_host_ends_the_campaign_and_keeps_what_is_flown(plan, manifest, tmp_path):
+    def outcome(job: Job) -> Outcome:
+        if job.task == plan.tasks[5]:
+            return Outcome(job, reason="host_error", message="no space left on device", fatal=True)
+        return Desk.record(job)
+
+    with pytest.raises(RunError, match="no space left"):
+        fly(tmp_path, manifest, plan.tasks, Desk(outcome))
+    assert len(read_ledger(tmp_path / LEDGER)) == 5
+
+
+def test_a_line_that_does_not_fit_leaves_the_ledger_whole(plan, tmp_path, monkeypatch):
+    ledger = Ledger(tmp_path)
+    ledger.append(made_up(plan.tasks[0]))
+    before = ledger.path.read_bytes()
+    write = os.write
+    monkeypatch.setattr("sar_eval.campaign.ledger.os.write", lambda handle, line: write(handle, line[:10]))
+    with pytest.raises(RunError, match="No space left"):
+        ledger.append(made_up(plan.tasks[1]))
+    assert ledger.path.read_bytes() == before and list(ledger.records) == [plan.tasks[0].key]
+
+
+def test_shards_merge_to_the_same_bytes(plan, manifest, tmp_path):
+    fly(tmp_path / "calm", manifest, plan.tasks, Desk())
+    shards = [tmp_path / f"shard{i}" for i in range(3)]
+    for i, shard in enumerate(shards):
+        assert fly(shard, manifest, select(plan, (), (i + 1, 3)), Desk(), bags="all").results is None
+    merged = merge(shards[::-1], tmp_path / "whole")
+    assert (merged.recorded, merged.bags, merged.missing) == (24, 24, ())
+    assert result_part(tmp_path / "whole") == result_part(tmp_path / "calm")
+    desk = Desk()
+    assert fly(tmp_path / "whole", manifest, plan.tasks, desk, bags="all").left == 0 and desk.flown == []
+
+
+def test_merge_refuses_gaps_strangers_and_contradictions_and_leaves_nothing(plan, manifest, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    fly(first, manifest, select(plan, (), (1, 2)), Desk())
+    fly(second, manifest, select(plan, (), (2, 2)), Desk(limit=11))
+    with pytest.raises(MissingDataError, match="1 of 24 missions are in no shard"):
+        merge([first, second], tmp_path / "whole")
+    with pytest.raises(InputError, match="one of the shards"):
+        merge([first, second], first, partial=True)
+    with pytest.raises(MissingDataError, match="no manifest"):
+        merge([first, tmp_path / "nothing"], tmp_path / "whole", partial=True)
+    stranger = make_manifest(make_plan(replace(CHOICE, seeds=(4, 2))))
+    fly(tmp_path / "stranger", stranger, [], Desk())
+    with pytest.raises(InputError, match=r"configuration.seeds"):
+        merge([first, tmp_path / "stranger"], tmp_path / "whole", partial=True)
+    third = tmp_path / "third"
+
+    def contradict(job: Job) -> Outcome:
+        made = Desk.record(job)
+        assert made.record is not None
+        made.record.result["coverage"] = 0.5
+        return made
+
+    fly(third, manifest, plan.tasks[:1], Desk(contradict))
+    with pytest.raises(ContractError, match="another result"):
+        merge([first, third], tmp_path / "whole", partial=True)
+    assert not (tmp_path / "whole").exists()
+    partial = merge([first, second], tmp_path / "whole", partial=True)
+    assert (partial.recorded, len(partial.missing), partial.results) == (23, 1, None)
+    with pytest.raises(InputError, match="holds a campaign already"):
+        merge([first, second], tmp_path / "whole", partial=True)
+
+
+def test_the_code_hash_covers_what_flies_and_not_what_tells(plan):
+    names = {path.stem for path in flying_modules()}
+    assert {"episode", "config", "sensing", "episodeset", "logbook", "recorder", "resources"} <= names
+    assert not names & {"cli", "campaign", "campaigncli", "console", "drawing", "doctor"}
+
+
+def test_a_campaign_knows_only_records_of_its_plan(plan, manifest, tmp_path):
+    fly(tmp_path, manifest, plan.tasks[:2], Desk())
+    line = json.dumps(Record({"episode_id": "stranger"}, {}).as_dict()) + "\n"
+    with (tmp_path / LEDGER).open("a") as file:
+        file.write(line)
+    with pytest.raises(ContractError, match="stranger is not in the plan"):
+        fly(tmp_path, manifest, plan.tasks, Desk())

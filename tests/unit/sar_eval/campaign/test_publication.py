@@ -1,0 +1,87 @@
+"""What may be published: bound to the commit that flew, told by its command, and nothing that names a place."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sar_analysis.bags.textfiles import write_compressed
+from sar_core.errors import ContractError, InputError
+from sar_eval.campaign.evaluation import FULL, REDUCED, STAGE1_SEEDS
+from sar_eval.campaign.manifest import code
+from sar_eval.campaign.publication import check_placeless, checked_commit, command_of
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = tuple(f"ros2_ws/src/{name}/{name}" for name in ("sar_core", "sar_sim", "sar_swarm", "sar_eval"))
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=nobody", "-c", "user.email=nobody@localhost", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", "-C", str(folder), *who, *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def committed_sources(folder: Path) -> Path:
+    """A repository with one commit: the packages as they are."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "as they are")
+    return folder
+
+
+def test_a_commit_is_known_by_the_sources_that_fly(tmp_path: Path) -> None:
+    checkout = committed_sources(tmp_path)
+    flew = git(checkout, "rev-parse", "HEAD")
+    assert checked_commit(checkout, "HEAD", code()) == flew and re.fullmatch("[0-9a-f]{40}", flew)
+    changes = ((f"{PACKAGES[3]}/evalcli.py", None), (f"{PACKAGES[2]}/gate.py", "sar_swarm"), (PACKAGES[3], "sar_eval"))
+    for place, told in changes:
+        file = tmp_path / place if place.endswith(".py") else tmp_path / place / "episode.py"
+        file.write_text(file.read_text() + "\n")
+        git(checkout, "commit", "--quiet", "--all", "--message", "changed")
+        if told is None:
+            assert checked_commit(checkout, "HEAD", code()) == git(checkout, "rev-parse", "HEAD") != flew
+            continue
+        with pytest.raises(ContractError, match=rf"commit HEAD: its .*{told} is not the code that flew"):
+            checked_commit(checkout, "HEAD", code())
+    assert checked_commit(checkout, flew[:12], code()) == flew
+
+
+@pytest.mark.parametrize("commit", ["nobody", "0123456789ab", "--all"])
+def test_a_commit_nobody_knows_is_refused(tmp_path: Path, commit: str) -> None:
+    git(tmp_path, "init", "--quiet")
+    with pytest.raises(InputError, match=f"commit {commit}: git does not find it"):
+        checked_commit(tmp_path, commit, code())
+
+
+@pytest.mark.parametrize(
+    ("extent", "seeds", "told"),
+    [
+        (FULL, STAGE1_SEEDS, "sar-eval eval --full"),
+        (FULL, (2, 3, 4), "sar-eval eval --full --seeds 2,3,4"),
+        (
+            REDUCED,
+            STAGE1_SEEDS,
+            "sar-eval eval --episodes 0,1,2,3,4 --pattern partitioned_lawnmower --pattern pheromone",
+        ),
+    ],
+)
+def test_the_command_says_what_is_not_the_default(extent: Any, seeds: tuple[int, ...], told: str) -> None:
+    choice = SimpleNamespace(episodes=extent.episodes, patterns=extent.patterns)
+    evaluation: Any = SimpleNamespace(plan=SimpleNamespace(choice=choice))
+    assert command_of(evaluation, [SimpleNamespace(seed=seed) for seed in (*seeds, *seeds)]) == told
+
+
+def test_a_text_that_names_a_place_is_refused_even_compressed(tmp_path: Path) -> None:
+    (tmp_path / "RESULTS.md").write_text("flown in runs/full")
+    write_compressed(tmp_path / "episodes.jsonl.zst", '{"bag": "/srv/me/runs/full/bags"}\n')
+    check_placeless(tmp_path, (Path("/srv/you"), Path("/")))
+    with pytest.raises(ContractError, match=r"episodes\.jsonl\.zst: names /srv/me,"):
+        check_placeless(tmp_path, (Path("/srv/you"), Path("/srv/me")))

@@ -1,0 +1,143 @@
+"""Episode sets: fixed data with a hash, the same for every seed and condition, never edited in silence."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_core.errors import ContractError, InputError
+from sar_eval.scenario.episodeset import as_text, content_sha256, load_set, make_set, read_set, set_path, write_set
+from sar_eval.scenario.model import Scenario, prepare, scenario_from
+from sar_eval.scenario.resources import share_dir
+from sar_eval.studies.sweep import CLOSES_AT_KAPPA, OPENS_AT_KAPPA
+from sar_sim.radio.devices import Kind, known_addresses
+
+WORLDS = sorted(path.stem for path in share_dir("worlds").glob("*.sdf"))
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_committed_sets_are_what_the_command_makes(world: str) -> None:
+    path = set_path(f"{world}-v1")
+    assert path.read_text() == as_text(make_set(world, 1))
+    found = load_set(f"{world}-v1")
+    assert (len(found), len(found.layouts), len(found.levels), found.world) == (50, 10, 5, world)
+    assert path.stat().st_size < 40_000
+
+
+def test_levels_get_worse_and_straddle_the_gate() -> None:
+    levels = load_set("village-v1").levels
+    assert [level.kappa for level in levels] == [16.0, 8.0, 4.0, 2.0, 1.0]
+    assert list(np.diff([level.sigma for level in levels]) > 0) == [True] * 4
+    assert levels[2].kappa > OPENS_AT_KAPPA > levels[3].kappa > CLOSES_AT_KAPPA > levels[4].kappa
+
+
+def test_an_index_is_a_layout_at_a_level() -> None:
+    found = load_set("village-v1")
+    assert [found.level(k).kappa for k in range(5)] == [16.0, 8.0, 4.0, 2.0, 1.0]
+    assert len({id(found.layout(k)) for k in range(5)}) == 1
+    assert len({id(found.layout(k)) for k in range(50)}) == 10
+    places = {tuple(layout.devices[0].track[0]) for layout in found.layouts}
+    assert len(places) == 10
+    for index in (-1, 50):
+        with pytest.raises(InputError, match=r"village-v1 has 50 episodes, 0 to 49"):
+            found.layout(index)
+
+
+def test_every_seed_and_pattern_gets_the_same_episode_and_the_twin_lacks_its_victims_only() -> None:
+    scenario = Scenario(episode_set="village-v1")
+    one = prepare(scenario, 1, 7)
+    other = prepare(scenario.model_copy(update={"pattern": "spiral"}), 2, 7)
+    twin = prepare(scenario.model_copy(update={"victim_absent": True}), 1, 7)
+    assert (one.scenario.sigma, one.scenario.kappa, one.world.name) == (0.1, 4.0, "village")
+    assert np.array_equal(one.wind_mps, other.wind_mps)
+    assert np.array_equal(one.wind_mps, twin.wind_mps)
+    assert [d.address for d in one.devices] == [d.address for d in other.devices]
+    assert [d.kind for d in one.devices].count(Kind.VICTIM) == 2
+    assert [d.address for d in twin.devices] == [d.address for d in one.devices if d.kind is not Kind.VICTIM]
+    assert known_addresses(twin.devices) == known_addresses(one.devices)
+    angle = load_set("village-v1").layout(7).wind_rad
+    assert math.atan2(one.wind_mps[1], one.wind_mps[0]) == pytest.approx(angle)
+
+
+def test_set_and_hash_are_named_in_configuration_id_and_nothing_else_shares_them() -> None:
+    drawn, fixed = prepare(Scenario(world="village"), 1, 7), prepare(Scenario(episode_set="village-v1"), 1, 7)
+    resolved = fixed.resolved()
+    assert resolved["episode_set"] == "village-v1"
+    assert resolved["episode_set_sha256"] == load_set("village-v1").sha256
+    assert (drawn.resolved()["episode_set"], drawn.resolved()["episode_set_sha256"]) == ("rules-1", None)
+    assert fixed.episode_id != drawn.episode_id
+    assert fixed.episode_id.startswith("village-v1-partitioned_lawnmower-4x-embedded-s001-e007")
+
+
+def test_a_record_of_a_set_can_be_prepared_again() -> None:
+    episode = prepare(Scenario(episode_set="village-v1"), 1, 7)
+    again = prepare(scenario_from(json.loads(json.dumps(episode.plain_scenario())), "here"), 1, 7)
+    assert again.config_sha256 == episode.config_sha256
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sigma": 0.3}, "sigma = 0.3 is given besides episode_set = village-v1, whose episode 7 has sigma = 0.1"),
+        ({"kappa": 3.0}, "leave kappa out, or the set"),
+        ({"victims": 1}, "has victims = 2"),
+        ({"decoys": 4}, "has decoys = 3"),
+        ({"world": "forest"}, "world = forest: village-v1 is of village"),
+        ({"episode_set": "nowhere-v1"}, "episode set 'nowhere-v1' is not known; give a .json file or one of"),
+    ],
+)
+def test_what_contradicts_the_set_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        prepare(Scenario(**{"episode_set": "village-v1", **given}), 1, 7)
+    assert said in str(caught.value)
+
+
+def test_an_index_beyond_the_set_is_refused() -> None:
+    with pytest.raises(InputError, match=r"episode = 50: village-v1 has 50 episodes"):
+        prepare(Scenario(episode_set="village-v1"), 1, 50)
+
+
+def rewritten(folder: Path, change: Any, rehash: bool) -> Path:
+    content = json.loads(set_path("village-v1").read_text())
+    change(content)
+    if rehash:
+        content["sha256"] = content_sha256(content)
+    path = folder / "set.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "rehash", "said"),
+    [
+        (lambda c: c["levels"][0].update(kappa=15.0), False, "a set is never edited"),
+        (lambda c: c["levels"][0].update(kappa=math.nan), True, "levels.0.kappa"),
+        (lambda c: c["levels"][0].update(colour="red"), True, "unknown key"),
+        (lambda c: c.pop("layouts"), True, "key 'layouts' is missing"),
+        (lambda c: c["layouts"][0]["devices"][0].update(kind="ghost"), True, "device kind 'ghost': allowed: victim,"),
+        (lambda c: c.update(name="village-v7"), True, "expected village-v1"),
+        (lambda c: c.update(world_sha256="0" * 64), True, "that world is now"),
+    ],
+)
+def test_a_set_that_is_not_what_it_says_is_refused(tmp_path: Path, change: Any, rehash: bool, said: str) -> None:
+    with pytest.raises(ContractError) as caught:
+        load_set(rewritten(tmp_path, change, rehash))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_different_set_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "sets" / "field.json"
+    content = make_set("open_field", 1)
+    assert write_set(content, path)
+    assert not write_set(content, path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"holds a different set; a change is a new version"):
+        write_set(make_set("open_field", 2), path)
+    assert path.read_bytes() == before
+    assert read_set(path).sha256 != make_set("open_field", 2)["sha256"]

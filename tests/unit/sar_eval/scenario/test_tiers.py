@@ -1,0 +1,116 @@
+"""What a tier can fly: defaults that follow it, and refusals that say where the wish came from."""
+
+from __future__ import annotations
+
+import pytest
+
+from sar_core.errors import InputError
+from sar_eval.backends.registry import choose_tier
+from sar_eval.episode.attempts import fly
+from sar_eval.scenario.model import FaultConfig, Scenario, Source, prepare
+from sar_eval.scenario.tiers import AUTOPILOTS, TIERS, fit, repeats
+
+
+def test_the_embedded_tier_takes_a_scenario_as_it_is() -> None:
+    scenario = Scenario(vehicle="x500", wind_mps=3.0)
+    assert fit(scenario, "embedded", Source()) is scenario
+
+
+@pytest.mark.parametrize("tier", ["sitl", "sih"])
+def test_px4s_simulator_has_one_vehicle_still_air_and_equal_motors(tier: str) -> None:
+    episode = prepare(Scenario(world="village"), 0, 0, tier)
+    assert episode.vehicle.name == "sihsim_quadx"
+    assert episode.wind_mps.tolist() == [0.0, 0.0, 0.0]
+    assert episode.scenario.thrust_variation == 0.0
+    assert episode.tier == tier
+    assert tier in episode.episode_id
+
+
+def test_gazebo_has_px4s_x500_and_the_episodes_wind() -> None:
+    episode = prepare(Scenario(world="village"), 0, 0, "gazebo")
+    assert (episode.vehicle.name, episode.scenario.thrust_variation) == ("x500", 0.0)
+    assert episode.wind_mps.tolist() == prepare(Scenario(world="village"), 0, 0).wind_mps.tolist() != [0.0, 0.0, 0.0]
+    assert "gazebo" in episode.episode_id
+
+
+@pytest.mark.parametrize("tier", AUTOPILOTS)
+def test_a_scenario_fitted_once_fits_again(tier: str) -> None:
+    """The graph hands its nodes the fitted one."""
+    once = fit(Scenario(world="village"), tier, Source())
+    assert fit(Scenario.model_validate(once.model_dump()), tier, Source()) == once
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"vehicle": "x500"}, "vehicle = x500: tier sih flies sihsim_quadx only"),
+        ({"wind_mps": 2.0}, "wind_mps = 2.0: tier sih flies 0.0 only"),
+        ({"thrust_variation": 0.1}, "thrust_variation = 0.1"),
+        ({"drones": 11}, "drones = 11: tier sih flies 10 at most"),
+        ({"faults": (FaultConfig(kind="gps_loss", drone=1, begin_s=5.0),)}, "fault gps_loss: tier sih has no way"),
+    ],
+)
+def test_what_the_tier_cannot_do_is_refused(given: dict[str, object], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        fit(Scenario(**given), "sih", Source())
+
+
+def test_gazebo_without_a_radio_is_refused() -> None:
+    with pytest.raises(InputError, match="radio = null: tier gazebo flies with its CSI system"):
+        fit(Scenario(radio=None), "gazebo", Source())
+
+
+def test_faults_of_the_air_need_no_vehicle() -> None:
+    faults = (FaultConfig(kind="link_loss", drone=1, begin_s=5.0),)
+    assert fit(Scenario(faults=faults), "sih", Source()).faults == faults
+
+
+def test_an_unknown_tier_is_named_with_those_that_are() -> None:
+    with pytest.raises(InputError, match="backend 'hitl' is not known; allowed: embedded, sitl, sih, gazebo, auto"):
+        choose_tier("hitl")
+
+
+def test_only_the_embedded_tier_repeats_itself() -> None:
+    assert [tier for tier in TIERS if repeats(tier)] == ["embedded"]
+
+
+def test_a_tier_that_cannot_start_leaves_an_invalid_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it was tried as often as said, with the reason of every time."""
+    from sar_eval.backends.backend import SpoiltError
+    from sar_eval.episode import attempts as flying
+
+    tries = []
+
+    def refuse(*_: object) -> object:
+        tries.append(1)
+        raise SpoiltError("not_ready", "vehicle 2 gave no heartbeat")
+
+    monkeypatch.setattr(flying, "world_of", refuse)
+    episode = prepare(Scenario(drones=2, radio=None), 0, 0, "sih")
+    told: list[str] = []
+    record = fly(episode, None, retries=2, tell=told.append)
+    assert record.result["invalid_reason"] == "not_ready"
+    assert record.result["collisions"] == 0
+    assert len(tries) == 3
+    assert told == [
+        f"attempt {k} was spoilt (not_ready: vehicle 2 gave no heartbeat); it is flown again" for k in (1, 2)
+    ]
+    spoilt = {"reason": "not_ready", "detail": "vehicle 2 gave no heartbeat", "flight_time_s": 0.0, "collisions": 0}
+    assert record.run["spoilt_attempts"] == [spoilt] * 3
+
+
+def test_who_asks_to_stop_while_a_tier_starts_is_heeded_and_nothing_is_flown_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from sar_eval.backends.backend import Stop, heed
+    from sar_eval.episode import attempts as flying
+
+    def wait_for_ever(_: object, __: float, stop: Stop) -> object:
+        while True:
+            heed(stop)
+
+    monkeypatch.setattr(flying, "world_of", wait_for_ever)
+    asked = iter([None, None, *["interrupted"] * 9])
+    record = fly(prepare(Scenario(drones=2, radio=None), 0, 0, "sih"), None, stop=lambda: next(asked))
+    assert record.result["invalid_reason"] == "interrupted"
+    assert record.run["spoilt_attempts"] == [], "who stops a flight has not spoilt it"

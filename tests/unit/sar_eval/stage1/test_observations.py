@@ -1,0 +1,207 @@
+"""The fitted sensing of Stage 1: it recovers a hazard that is known, foretells what it was fitted on, and is bound."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_core.errors import ContractError, InputError, MissingDataError
+from sar_eval.cli.stage1 import fit_observations
+from sar_eval.scenario.episodeset import LEVELS
+from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.stage1.fitcheck import check
+from sar_eval.stage1.fitflights import CHECK_SEED, FIT_SEED, FitFlight, Sighting, plan_flights
+from sar_eval.stage1.kinematics import Track
+from sar_eval.stage1.observations import (
+    Observations,
+    alarm_rates,
+    count_exposure,
+    fit,
+    fit_hazard,
+    load_observations,
+    observe,
+    write_observations,
+)
+from sar_eval.studies.missions import CALIBRATION_SEED
+from sar_sim.radio.devices import Kind
+from tests.unit.sar_eval.madeflights import ALARM_PER_S, TRUE_DISTANCE, TRUE_LEVEL, TRUE_TIME, made_flights
+
+
+@pytest.fixture(scope="module")
+def episode() -> Episode:
+    return prepare(Scenario(episode_set="village-v1"), 1, 3)
+
+
+@pytest.fixture(scope="module")
+def model(episode: Episode) -> Observations:
+    return fit(made_flights(1000, 0), episode, "made-v1")
+
+
+def test_a_known_hazard_is_recovered(model: Observations) -> None:
+    """Up to what the design cannot tell: a constant may move between level, distance and time effects."""
+    for level, base in enumerate(TRUE_LEVEL):
+        for d, near in enumerate((25.0, 75.0, 150.0, 250.0)):
+            for t, when in enumerate((2.0, 10.0, 20.0, 100.0)):
+                (rate,) = model.rates(level, np.array([when]), np.array([near]))
+                if base is None:
+                    assert rate == 0.0
+                elif np.array(model.exposure_s)[level, d, t] > 500.0:
+                    true = math.exp(base + TRUE_DISTANCE[d] + TRUE_TIME[t])
+                    assert rate == pytest.approx(true, rel=0.45), (level, d, t)
+
+
+def test_counts_and_exposure_are_told_and_add_up(model: Observations) -> None:
+    flights = made_flights(1000, 0)
+    found = [s.time_s for f in flights for s in f.sightings]
+    assert np.sum(model.events) == sum(t is not None for t in found)
+    assert np.sum(model.exposure_s) == pytest.approx(sum(240.0 if t is None else t for t in found), rel=1e-3)
+    assert [len(pairs) for pairs in model.errors] == np.sum(model.events, axis=(1, 2)).tolist()
+    rate = model.alarm_rate_per_s["victim"]
+    assert rate == pytest.approx([ALARM_PER_S] * 5, rel=0.25)
+    assert model.alarm_rate_per_s["rescuer"] == (0.0,) * 5
+
+
+def test_without_prior_one_factor_gives_counts_over_exposure() -> None:
+    """With one distance and time bin the fit is the plain rate; a level without events stays out."""
+    events = np.array([[[5.0]], [[0.0]], [[20.0]]])
+    exposure = np.array([[[100.0]], [[400.0]], [[50.0]]])
+    level, distance, time = fit_hazard(events, exposure, prior_std=1e-6)
+    assert level[1] is None
+    assert level[0] == pytest.approx(math.log(0.05), abs=1e-4)
+    assert level[2] == pytest.approx(math.log(0.4), abs=1e-4)
+    assert np.abs(np.concatenate([distance, time])).max() < 1e-6
+    nothing, flat, _ = fit_hazard(np.zeros((2, 1, 1)), exposure[:2])
+    assert (nothing, flat.tolist()) == ([None, None], [0.0])
+
+
+def test_alarm_rates_are_shrunk_by_one_event() -> None:
+    assert alarm_rates(np.array([2.0, 0.0]), np.array([100.0, 100.0])).tolist() == [3.0 / 200.0, 1.0 / 200.0]
+    assert alarm_rates(np.zeros(3), np.ones(3)).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_it_foretells_other_flights_of_the_same_kind(model: Observations) -> None:
+    rows = check(model, made_flights(300, 5000))
+    for row, base in zip(rows, TRUE_LEVEL, strict=True):
+        assert row.victims == 240
+        assert row.found is not None
+        assert row.found_foretold is not None
+        assert row.found_foretold == pytest.approx(row.found, abs=0.1)
+        if base is None:
+            assert (row.found, row.error_m, row.time_s) == (0.0, None, math.inf)
+        elif row.time_s is not None and row.time_foretold_s is not None and math.isfinite(row.time_s):
+            assert row.time_foretold_s == pytest.approx(row.time_s, rel=0.35)
+            assert row.error_foretold_m == pytest.approx(3.0, abs=0.6)
+
+
+def test_exposure_ends_with_the_first_report() -> None:
+    track = [[[0.0, 0.0]]] * 20
+    flight = FitFlight("random_walk", 1, 0, 20.0, track, [Sighting("victim", 60.0, 0.0, 7.25, 1.0, 2, None)])
+    events, exposure = count_exposure([flight], 2)
+    assert exposure[0].tolist() == [[0, 0, 0, 0], [5.0, 2.25, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert np.argwhere(events).tolist() == [[0, 1, 1]]
+
+
+def test_draws_depend_on_the_transmitter_alone(model: Observations, episode: Episode) -> None:
+    """A second condition, or the twin without victims, meets the same luck."""
+    times = np.arange(0.0, 240.25, 0.25)
+    track = Track(times, np.zeros((len(times), 4, 2)))
+    one = observe(model, 0, track, episode.devices, 1, 3)
+    turned = observe(model, 0, track, tuple(reversed(episode.devices)), 1, 3)
+    assert (sorted(one.found), one.false_alarms) == (sorted(turned.found), turned.false_alarms)
+    fates = {observe(model, 0, track, episode.devices, seed, 3).found for seed in range(10)}
+    assert len(fates) > 5
+    decoys = tuple(d for d in episode.devices if d.kind is not Kind.VICTIM)
+    assert observe(model, 0, track, decoys, 1, 3).found == ()
+
+
+def test_fit_and_check_flights_belong_to_calibration_and_differ() -> None:
+    fitted = {spec.seed for spec in plan_flights("village", 40, FIT_SEED)}
+    others = {spec.seed for spec in plan_flights("village", 40, CHECK_SEED)}
+    assert not fitted & others
+    assert min(fitted | others) >= CALIBRATION_SEED
+    scenarios = [spec.scenario for spec in plan_flights("village", 10, FIT_SEED)]
+    assert {(s.sigma, s.kappa) for s in scenarios} == set(LEVELS)
+    assert {s.pattern for s in scenarios} == {"partitioned_lawnmower", "random_walk"}
+
+
+def test_a_file_comes_back_as_it_was_written(tmp_path: Path, model: Observations, episode: Episode) -> None:
+    path = tmp_path / "made-v1.json"
+    digest = write_observations(model, path)
+    assert load_observations(path, episode) == (model, digest)
+
+
+def test_noise_that_was_never_flown_is_refused(model: Observations) -> None:
+    with pytest.raises(InputError, match=r"sigma, kappa = 0.3, 3: made-v1 knows only \(0.02, 16\)"):
+        model.level_of(0.3, 3.0)
+
+
+def edit(content: dict[str, Any]) -> None:
+    content["log_time"][0] += 1.0
+
+
+def forget(content: dict[str, Any]) -> None:
+    content.pop("errors")
+
+
+def age(content: dict[str, Any]) -> None:
+    content["schema_version"] = 9
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(edit, "does not match its sha256"), (forget, "errors"), (age, "schema_version = 9: allowed is 1")],
+)
+def test_an_edited_file_is_refused(
+    tmp_path: Path, model: Observations, episode: Episode, change: Callable[[dict[str, Any]], None], said: str
+) -> None:
+    path = tmp_path / "made-v1.json"
+    write_observations(model, path)
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(ContractError, match=said):
+        load_observations(path, episode)
+
+
+@pytest.mark.parametrize("key", ["world_sha256", "radio_sha256", "calibration_sha256"])
+def test_statistics_of_another_world_radio_or_calibration_are_refused(
+    tmp_path: Path, model: Observations, episode: Episode, key: str
+) -> None:
+    path = tmp_path / "made-v1.json"
+    write_observations(replace(model, **{key: "0" * 64}), path)
+    with pytest.raises(ContractError, match=f"fitted for {key.removesuffix('_sha256')} 000000000000"):
+        load_observations(path, episode)
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path: Path, episode: Episode) -> None:
+    with pytest.raises(MissingDataError, match=r"make it: sar-eval fit-observations"):
+        load_observations(tmp_path / "none.json", episode)
+
+
+def test_a_fit_from_kept_flights_writes_file_picture_and_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command on flights that are already there: nothing is flown, and the page says what it rests on."""
+    kept = tmp_path / "flights.jsonl"
+    flights = [*made_flights(20, FIT_SEED), *made_flights(10, CHECK_SEED)]
+    kept.write_text("".join(json.dumps(asdict(flight)) + "\n" for flight in flights))
+    monkeypatch.setattr("sar_eval.stage1.fitflights.observe_flight", None)
+    out, page, picture = tmp_path / "seen-v1.json", tmp_path / "page.md", tmp_path / "seen.svg"
+    options = {"target": out, "flights": 20, "check": 10, "kept": kept, "picture": picture, "page": page, "workers": 1}
+    fit_observations(**options, as_json=True)
+    text = page.read_text()
+    assert "fitted on 20 full-chain flights (random_walk), checked on 10 others" in text
+    assert "![Flown against foretold, by noise level](seen.svg)" in text
+    assert picture.stat().st_size > 1000
+    with pytest.raises(InputError, match=r"exists already; a new fit is a new version"):
+        fit_observations(**options)
+    kept.write_text(kept.read_text() + "{}\n")
+    with pytest.raises(InputError, match=r"flights.jsonl:31: not a flight for the fit"):
+        fit_observations(**{**options, "target": tmp_path / "other.json"})
+    with pytest.raises(InputError, match=r"flights = 4: at least 5 are needed"):
+        fit_observations(**{**options, "target": tmp_path / "other.json", "flights": 4})
