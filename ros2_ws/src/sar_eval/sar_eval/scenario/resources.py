@@ -30,7 +30,7 @@ def share_dir(name: str) -> Path:
     """The folder of that name, in a wheel, a checkout or a colcon install."""
     if name not in CHECKOUT_PLACES:
         raise InputError(f"unknown shared folder {name!r}; known are {', '.join(CHECKOUT_PLACES)}")
-    places = list(dict.fromkeys(_places(name, Path(__file__).resolve().parent)))
+    places = list(dict.fromkeys(_places(name, Path(__file__).resolve().parents[1])))
     for place in places:
         if place.is_dir():
             return place
