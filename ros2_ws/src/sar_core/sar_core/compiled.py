@@ -38,8 +38,9 @@ def fingerprint(package: str) -> str:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             continue
-        for file in sorted(Path(spec.origin).parent.glob("*.py")):
-            digest.update(file.name.encode() + file.read_bytes())
+        folder = Path(spec.origin).parent
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(file.relative_to(folder).as_posix().encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 
 
