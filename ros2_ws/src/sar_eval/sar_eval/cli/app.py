@@ -279,11 +279,13 @@ def main() -> None:
     except OSError as error:
         print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
         code = RunError.exit_code
-    if code == INTERRUPTED:
+    interrupted = code == INTERRUPTED
+    if interrupted:
         print("error: interrupted", file=sys.stderr)
         code = RunError.exit_code
-    if stop.reason:
-        # Python's shutdown restores the default handlers, and one more signal would then replace the exit code.
+    if stop.reason or interrupted:
+        # Python's shutdown restores the default handlers, and one more signal would then replace the exit code; and it
+        # dies of SIGINT itself if the interrupt once passed through code that an extension module ran.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code or 0)
