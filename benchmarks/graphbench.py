@@ -17,8 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sar_eval.episode.flight import Record, fly_episode
+from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
+from sar_eval.episode.record import Record
 from sar_eval.ros.graph import fly_graph
 from sar_eval.scenario.model import Episode, Scenario, prepare
 from sar_sim.vehicle.fleet import TICKS_PER_SECOND

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from sar_eval.episode.flight import Record, fly_episode
+from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
+from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Episode, Scenario, prepare
 
 HERE = Path(__file__).parent

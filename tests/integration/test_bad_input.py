@@ -17,7 +17,7 @@ from sar_core.errors import RunError
 from sar_eval.bag.check import check_bag
 from sar_eval.campaign.ledger import Ledger
 from sar_eval.cli import app as cli
-from sar_eval.episode.flight import Record
+from sar_eval.episode.record import Record
 from sar_eval.scenario.resources import params_path, world_path
 from sar_eval.studies import fly
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from sar_eval.episode.flight import Progress, Record, fly_episode
+from sar_eval.episode.flight import Progress, fly_episode
 from sar_eval.episode.kernels import compile_kernels
+from sar_eval.episode.record import Record
 from sar_eval.px4.health import Limits
 from sar_eval.px4.launcher import Processes
 from sar_eval.scenario.model import Episode, Scenario, prepare

@@ -77,3 +77,22 @@ def node() -> Any:
     """A node, or all of them composed: which, says the name this process was started by."""
     name = os.path.basename(sys.argv[0]).removesuffix("_nodes").removesuffix("_node")
     return _begin("sar_eval.ros.main", name, lambda: hear(interrupt))
+
+
+class Stopper:
+    """Remembers that the user or the system asked us to stop, so that the running episode can end properly."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def __call__(self) -> str | None:
+        return self.reason
+
+    def hear(self, *_: Any) -> None:
+        """A signal came."""
+        self.reason = "interrupted"
+
+    def listen(self) -> None:
+        """From here on SIGINT and SIGTERM, however many, end the episode within a simulated second, not the process."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.hear)

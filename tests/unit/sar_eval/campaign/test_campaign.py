@@ -20,8 +20,9 @@ from sar_eval.campaign.manifest import MANIFEST, Manifest, flying_modules, make_
 from sar_eval.campaign.merging import merge
 from sar_eval.campaign.plan import Choice, Plan, Task, cost, flight_order, make_plan, parse_numbers, parse_shard, select
 from sar_eval.campaign.workers import Job, Outcome
-from sar_eval.episode.flight import Flight, Record
+from sar_eval.episode.flight import Flight
 from sar_eval.episode.invalid import invalid_record
+from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Scenario
 from tests.soak.killcheck import result_part
 

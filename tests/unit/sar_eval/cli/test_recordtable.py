@@ -9,8 +9,9 @@ import typer
 
 from sar_core.errors import RunError
 from sar_eval.cli.recordtable import conclude
-from sar_eval.episode.flight import Record, fly_episode
+from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.invalid import invalid_record
+from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Scenario, prepare
 
 

@@ -13,7 +13,7 @@ import json, sys
 from numba.core.dispatcher import Dispatcher
 from sar_eval.scenario.model import Scenario, prepare
 from sar_eval.episode.flight import fly_episode
-from sar_eval.episode.kernels import compile_everything
+from sar_eval.stage1.kernels import compile_everything
 
 def known():
     rooms = ("sar_core", "sar_sim", "sar_swarm", "sar_eval")

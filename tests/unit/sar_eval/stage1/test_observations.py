@@ -14,6 +14,7 @@ import pytest
 
 from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_eval.cli.stage1 import fit_observations
+from sar_eval.episode.pool import CALIBRATION_SEED
 from sar_eval.scenario.episodeset import LEVELS
 from sar_eval.scenario.model import Episode, Scenario, prepare
 from sar_eval.stage1.fitcheck import check
@@ -29,7 +30,6 @@ from sar_eval.stage1.observations import (
     observe,
     write_observations,
 )
-from sar_eval.studies.missions import CALIBRATION_SEED
 from sar_sim.radio.devices import Kind
 from tests.unit.sar_eval.madeflights import ALARM_PER_S, TRUE_DISTANCE, TRUE_LEVEL, TRUE_TIME, made_flights
 

@@ -10,16 +10,10 @@ import pytest
 from scipy import stats
 
 from sar_core.errors import InputError
+from sar_eval.episode.pool import CALIBRATION_SEED, plan_missions
 from sar_eval.scenario.model import Scenario
 from sar_eval.studies.calibration import plan_calibration
-from sar_eval.studies.missions import (
-    CALIBRATION_SEED,
-    percentile_of,
-    plan_missions,
-    poisson_rate,
-    proportion,
-    summarise,
-)
+from sar_eval.studies.missions import percentile_of, poisson_rate, proportion, summarise
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 50), (1, 50), (25, 50), (50, 50), (0, 150)])

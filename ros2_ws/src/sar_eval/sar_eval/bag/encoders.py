@@ -9,18 +9,15 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_eval.bag.messages import Layout, blank, serialise, typestore
+from sar_eval.bag.tick import Claim, Heard, Standing
 from sar_eval.bag.writer import Topic, make_topic
 from sar_eval.scenario.model import Episode
-
-if TYPE_CHECKING:
-    from sar_eval.episode.sensing import Claim, Heard
-    from sar_eval.episode.swarm import Standing
 from sar_sim.judging.referee import Event, Kind, Phase
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import FleetState

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from sar_eval import __version__
 from sar_eval.bag.encoders import Batch, Health, Letter, Scribe, Status, episode_topics, health_of
+from sar_eval.bag.tick import Claim, Heard, Standing
 from sar_eval.bag.writer import BagWriter, Recording
-from sar_eval.episode.sensing import Claim, Heard
-from sar_eval.episode.swarm import Standing
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.referee import Event
 from sar_sim.vehicle.fleet import FleetState

@@ -28,8 +28,8 @@ from sar_eval.campaign.manifest import MANIFEST, Manifest, check_same, read_mani
 from sar_eval.campaign.plan import Task
 from sar_eval.campaign.replay import differences
 from sar_eval.campaign.workers import Job, Outcome
-from sar_eval.episode.flight import Record
 from sar_eval.episode.invalid import invalid_record
+from sar_eval.episode.record import Record
 from sar_eval.scenario.tiers import repeats
 
 RESULTS = "results.json"

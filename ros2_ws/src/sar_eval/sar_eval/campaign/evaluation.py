@@ -17,9 +17,9 @@ from pathlib import Path
 from sar_analysis.stage1.rows import read_stage1
 from sar_core.errors import InputError
 from sar_eval.campaign.manifest import Manifest, make_manifest, read_manifest
-from sar_eval.campaign.plan import CONDITIONS, DEFAULT_WORLD, Choice, Plan, Task, make_plan
+from sar_eval.campaign.plan import CONDITIONS, Choice, Plan, Task, make_plan
 from sar_eval.campaign.seedchoice import choose_seeds
-from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.model import DEFAULT_WORLD, Scenario
 from sar_eval.scenario.resources import share_dir
 
 STAGE1, CAMPAIGN, REPORT = "stage1.jsonl", "campaign", "report"

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from sar_core.errors import ContractError, InputError, RunError
-from sar_eval.episode.flight import SCHEMA_VERSION, Record
+from sar_eval.episode.record import SCHEMA_VERSION, Record
 
 LEDGER = "episodes.jsonl"
 LOCK = ".lock"

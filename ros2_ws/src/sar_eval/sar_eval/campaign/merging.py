@@ -12,7 +12,7 @@ from sar_eval.bag.store import BAGS, FLYING
 from sar_eval.campaign.campaign import open_campaign, write_results
 from sar_eval.campaign.ledger import LEDGER, read_ledger
 from sar_eval.campaign.manifest import MANIFEST, Manifest, check_same, read_manifest
-from sar_eval.episode.flight import Record
+from sar_eval.episode.record import Record
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,14 @@ import numpy as np
 
 from sar_core.errors import InputError
 from sar_core.streams import stream
+from sar_eval.episode.pool import CALIBRATION_SEED
 from sar_eval.scenario.model import Episode, Scenario, Source, prepare
 from sar_eval.scenario.tiers import AUTOPILOTS
-from sar_eval.studies.missions import CALIBRATION_SEED
 from sar_swarm.piloting.patterns import PATTERNS, canonical
 
 CONDITIONS = tuple(name for name in PATTERNS if name != "policy")
 """Six patterns and two baselines."""
 VICTIMS = {"present": (False,), "absent": (True,), "both": (False, True)}
-DEFAULT_WORLD = "village"
 FILTERS = ("world", "pattern", "victims", "seed", "episode")
 
 

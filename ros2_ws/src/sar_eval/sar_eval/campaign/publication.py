@@ -40,7 +40,7 @@ from sar_core.errors import ContractError, InputError, MissingDataError, SarErro
 from sar_eval.campaign.evaluation import CAMPAIGN, FULL, STAGE1, STAGE1_SEEDS, Evaluation, Extent, follow, reference_of
 from sar_eval.campaign.ledger import LEDGER, read_ledger
 from sar_eval.campaign.manifest import MANIFEST, ROOMS, Manifest, read_manifest, sources
-from sar_eval.episode.flight import Record
+from sar_eval.episode.record import Record
 
 RECORDS, ROWS = f"{LEDGER}.zst", f"{STAGE1}.zst"
 SEEDS = "seeds.json"

@@ -23,10 +23,11 @@ from sar_core.errors import InputError, RunError, SarError
 from sar_eval.bag.store import is_url, send_bag
 from sar_eval.bag.writer import partial_of
 from sar_eval.campaign.plan import Task
-from sar_eval.cli.console import Stopper
 from sar_eval.episode.attempts import fly
-from sar_eval.episode.flight import Progress, Record
+from sar_eval.episode.flight import Progress
+from sar_eval.episode.record import Record
 from sar_eval.scenario.tiers import repeats
+from sar_eval.start import Stopper
 
 RETRIES = 1
 """How often a mission is flown again after the simulator raised."""

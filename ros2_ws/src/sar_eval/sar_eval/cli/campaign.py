@@ -205,9 +205,9 @@ def _choice(
     duration_s: float | None,
 ) -> tuple[Any, Any]:
     """The campaign asked for, and where its seeds came from."""
-    from sar_eval.campaign.plan import CONDITIONS, DEFAULT_WORLD, Choice, parse_numbers
+    from sar_eval.campaign.plan import CONDITIONS, Choice, parse_numbers
     from sar_eval.campaign.seedchoice import choose_seeds
-    from sar_eval.scenario.model import load_scenario
+    from sar_eval.scenario.model import DEFAULT_WORLD, load_scenario
 
     scenario, source = load_scenario(config, {} if duration_s is None else {"duration_s": duration_s})
     chosen, origin = choose_seeds(None if seeds is None else parse_numbers(seeds, "seeds"), stage1)

@@ -31,7 +31,7 @@ def compile_() -> None:
         note(f"compiling {number} of {of}: {what} ({time.perf_counter() - began:.0f} s so far)")
 
     note("kernels: looking which are compiled; on a new machine this takes minutes, later seconds")
-    from sar_eval.episode.kernels import compile_everything
+    from sar_eval.stage1.kernels import compile_everything
 
     count = compile_everything(tell)
     done = f"{len(compiled)} of {count} groups of kernels compiled" if compiled else f"all {count} groups were there"

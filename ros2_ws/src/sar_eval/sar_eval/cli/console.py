@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from sar_eval.start import Stopper
 
 out = Console()
 err = Console(stderr=True)
@@ -27,25 +28,6 @@ SimSpeed = Annotated[
     float, typer.Option("--sim-speed", min=0.1, max=8.0, help="Simulated over wall time of gazebo, sih and sitl.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one line of JSON for machines instead of text.")]
-
-
-class Stopper:
-    """Remembers that the user or the system asked us to stop, so that the running episode can end properly."""
-
-    def __init__(self) -> None:
-        self.reason: str | None = None
-
-    def __call__(self) -> str | None:
-        return self.reason
-
-    def hear(self, *_: Any) -> None:
-        """A signal came."""
-        self.reason = "interrupted"
-
-    def listen(self) -> None:
-        """From here on SIGINT and SIGTERM, however many, end the episode within a simulated second, not the process."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self.hear)
 
 
 stop = Stopper()

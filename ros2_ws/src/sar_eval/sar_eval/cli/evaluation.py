@@ -50,8 +50,9 @@ def evaluate(
         place_of,
         reference_of,
     )
-    from sar_eval.campaign.plan import DEFAULT_WORLD, flight_order, parse_numbers
+    from sar_eval.campaign.plan import flight_order, parse_numbers
     from sar_eval.campaign.workers import Crew
+    from sar_eval.scenario.model import DEFAULT_WORLD
     from sar_swarm.piloting.patterns import canonical
 
     usual = FULL if full else REDUCED
@@ -96,8 +97,7 @@ def evaluate(
 
 def _stage1(seeds: tuple[int, ...], target: Path, workers: int) -> None:
     from sar_eval.campaign.evaluation import EPISODE_SET
-    from sar_eval.campaign.plan import DEFAULT_WORLD
-    from sar_eval.scenario.model import Scenario
+    from sar_eval.scenario.model import DEFAULT_WORLD, Scenario
     from sar_eval.stage1.matrix import POLICIES, default_observations, plan
 
     scenario = Scenario(episode_set=f"{DEFAULT_WORLD}-{EPISODE_SET}")

@@ -65,8 +65,9 @@ def missions(
 
     Example: sar-eval missions --world village --missions 200 --out village.jsonl
     """
+    from sar_eval.episode.pool import fly_one, plan_missions, spread
     from sar_eval.scenario.model import load_scenario, prepare
-    from sar_eval.studies.missions import fly_one, plan_missions, spread, summarise
+    from sar_eval.studies.missions import summarise
 
     given: dict[str, Any] = {
         "world": world,

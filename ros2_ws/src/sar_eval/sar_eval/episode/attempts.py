@@ -10,8 +10,9 @@ from typing import Any
 from sar_eval.backends.backend import SpoiltError, Stop, never
 from sar_eval.backends.registry import world_of
 from sar_eval.bag.writer import partial_of, refuse_existing
-from sar_eval.episode.flight import Progress, Record, fly_episode
+from sar_eval.episode.flight import Progress, fly_episode
 from sar_eval.episode.invalid import invalid_record
+from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Episode
 from sar_eval.scenario.tiers import AUTOPILOTS
 

@@ -11,11 +11,13 @@ from typing import Any
 from sar_eval.backends.backend import SimTick, Simulator, SpoiltError, World
 from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE
 from sar_eval.bag.logbook import Logbook
+from sar_eval.bag.tick import Claim, Heard
 from sar_eval.bag.writer import Recording
 from sar_eval.episode.operator import direct
 from sar_eval.episode.outcome import COVERAGE_TIME_S, result_of
+from sar_eval.episode.record import Record
 from sar_eval.episode.score import STATUS_TICKS, Score
-from sar_eval.episode.sensing import Claim, Heard, Sensing
+from sar_eval.episode.sensing import Sensing
 from sar_eval.episode.swarm import Swarm
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.coverage import Coverage
@@ -24,9 +26,7 @@ from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import FleetState, stamp_ns
 from sar_swarm.piloting.controller import Command, Order, Pilot, Plan
 
-__all__ = ["COVERAGE_TIME_S", "SCHEMA_VERSION", "Flight", "Progress", "Record", "fly_episode"]
-
-SCHEMA_VERSION = 1
+__all__ = ["COVERAGE_TIME_S", "Flight", "Progress", "fly_episode"]
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,6 @@ class Progress:
     search_time_s: float
     coverage: float
     collisions: int
-
-
-@dataclass(frozen=True)
-class Record:
-    """An episode's outcome: ``result`` is deterministic and compared, ``run`` tells of this host and is not."""
-
-    result: dict[str, Any]
-    run: dict[str, Any]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"schema_version": SCHEMA_VERSION, "result": self.result, "run": self.run}
 
 
 class Flight:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sar_eval.episode.flight import Flight, Record
+from sar_eval.episode.flight import Flight
+from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Episode
 
 

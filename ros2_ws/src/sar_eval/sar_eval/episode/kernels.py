@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from sar_core.geometry import box, distance_to
 from sar_core.sweep import sweep
-from sar_eval.campaign.plan import DEFAULT_WORLD
 from sar_eval.episode.sensing import Sensing, make_receiver
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode
 from sar_sim.judging.coverage import Coverage, CoverageConfig
 from sar_sim.judging.referee import Referee, RefereeConfig
 from sar_sim.radio.devices import Device, Kind
@@ -25,7 +24,7 @@ from sar_sim.vehicle.fleet import Fleet, add_path, stamp_ns
 from sar_swarm.piloting.navigation import Chart, pursue
 from sar_swarm.piloting.neighbours import Manners
 from sar_swarm.piloting.patterns import REACTIVE, Place, next_waypoint, remember, start_walk
-from sar_swarm.piloting.policy import OBSERVATIONS, Actor, forward
+from sar_swarm.piloting.policy import OBSERVATIONS, forward
 from sar_swarm.piloting.safety import FRESH, protect
 from sar_swarm.planning.trajectory import Limits
 from sar_swarm.sensing.attention import AttentionConfig, Bias, view_weights
@@ -34,8 +33,6 @@ from sar_swarm.sensing.fusion import COLUMNS, keyframes
 Floats = NDArray[np.float64]
 Tell = Callable[[int, int, str], None]
 """Hears of a group of kernels of which some must be compiled: which it is, of how many, and what it is for."""
-HIDDEN = 64
-"""Width of the made-up policy by which the kernel of all of them is compiled."""
 
 
 def compile_kernels(episode: Episode, tell: Tell | None = None) -> float:
@@ -44,27 +41,11 @@ def compile_kernels(episode: Episode, tell: Tell | None = None) -> float:
     From a warm cache this takes some seconds, on a fresh machine minutes; ``tell`` hears only of what is compiled.
     """
     began = time.perf_counter()
-    _touch(_groups(episode), tell)
+    touch(flight_groups(episode), tell)
     return time.perf_counter() - began
 
 
-def compile_everything(tell: Tell | None = None) -> int:
-    """All that flights of any kind and Stage 1 call; returns the number of groups there are."""
-    from sar_eval.stage1.matrix import POLICIES, compile_flights, default_observations, plan
-
-    actor = Actor(
-        (np.zeros((HIDDEN, OBSERVATIONS), np.float32, order="F"), np.zeros((4, HIDDEN), np.float32, order="F")),
-        (np.zeros(HIDDEN, np.float32), np.zeros(4, np.float32)),
-    )
-    scenario = Scenario(world=DEFAULT_WORLD, episode_set=f"{DEFAULT_WORLD}-v1")
-    episode = replace(prepare(scenario, 0, 0), actor=actor)
-    matrix = plan(scenario, POLICIES, (0,), (0,), default_observations())
-    groups = [*_groups(episode), ("Stage 1", lambda: compile_flights(matrix))]
-    _touch(groups, tell)
-    return len(groups)
-
-
-def _groups(episode: Episode) -> list[tuple[str, Callable[[], None]]]:
+def flight_groups(episode: Episode) -> list[tuple[str, Callable[[], None]]]:
     touching = {
         "vehicles and wind": _compile_vehicles,
         "referee and coverage": _compile_judging,
@@ -91,7 +72,7 @@ class _Notice(event.Listener):
         pass
 
 
-def _touch(groups: Sequence[tuple[str, Callable[[], None]]], tell: Tell | None) -> None:
+def touch(groups: Sequence[tuple[str, Callable[[], None]]], tell: Tell | None) -> None:
     for number, (what, touch) in enumerate(groups, start=1):
         say = functools.partial(tell or (lambda *_: None), number, len(groups), what)
         with event.install_listener("numba:compile", _Notice(say)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from sar_eval.episode.swarm import Standing
+from sar_eval.bag.tick import Standing
 from sar_eval.scenario.model import Episode
 from sar_swarm.piloting.controller import Order
 from sar_swarm.piloting.errand import OUT_OF_THE_SEARCH

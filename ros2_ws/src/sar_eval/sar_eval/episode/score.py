@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sar_core.errors import RunError
 from sar_eval.backends.backend import SimTick
 from sar_eval.bag.encoders import Status
+from sar_eval.bag.tick import Standing
 from sar_eval.episode.operator import Orders
-from sar_eval.episode.swarm import Standing
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.coverage import Coverage, CoverageConfig
 from sar_sim.judging.referee import Event, Referee, RefereeConfig

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.radio import WAVELENGTH_M
+from sar_eval.bag.tick import Claim, Heard
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.scoring import Report
 from sar_sim.radio.devices import known_addresses
@@ -25,7 +25,7 @@ from sar_swarm.sensing.confidence import Calibration, features
 from sar_swarm.sensing.frames import Reason
 from sar_swarm.sensing.fusion import Estimate, FusionCentre, FusionConfig
 from sar_swarm.sensing.gate import GateConfig
-from sar_swarm.sensing.observation import GateChange, Listener, ListenerConfig, Observation, RangeLaw
+from sar_swarm.sensing.observation import Listener, ListenerConfig, RangeLaw
 
 Floats = NDArray[np.float64]
 
@@ -35,23 +35,6 @@ WORTH_CONFIDENCE = 0.02
 WORTH_M = 0.5
 MOST_VIEWS = 255
 """A report's message has one byte for its views."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A report as it goes to the operator: what is judged, and what it rests on."""
-
-    report: Report
-    estimate: Estimate
-
-
-@dataclass
-class Heard:
-    """What one tick brought, per drone."""
-
-    frames: list[Frames] = field(default_factory=list)
-    observations: list[list[Observation]] = field(default_factory=list)
-    changes: list[GateChange] = field(default_factory=list)
 
 
 class Tally(NamedTuple):

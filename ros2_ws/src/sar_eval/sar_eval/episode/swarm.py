@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.mailboxes import Delivered, Mailboxes
+from sar_eval.bag.tick import Claim, Heard, Standing
 from sar_eval.episode.briefing import make_plans
-from sar_eval.episode.sensing import Claim, Heard, Sensing
+from sar_eval.episode.sensing import Sensing
 from sar_eval.scenario.model import Episode
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import stamp_ns
-from sar_swarm.piloting.controller import Command, Order, Phase, Pilot, Sense, start_pilot, step
-from sar_swarm.piloting.failsafe import Failsafe
+from sar_swarm.piloting.controller import Command, Order, Pilot, Sense, start_pilot, step
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -44,14 +44,6 @@ class Estimates(Protocol):
     def motors_ok(self) -> Bools: ...
     @property
     def tilt_rad(self) -> Floats: ...
-
-
-class Standing(NamedTuple):
-    """How the drones stand after a tick, as they report it."""
-
-    phase: tuple[Phase, ...]
-    failsafe: tuple[Failsafe, ...]
-    finished: tuple[bool, ...]
 
 
 class SwarmTick(NamedTuple):

@@ -15,9 +15,9 @@ from sar_msgs.msg import CsiFrames, Orders, SimEstimates, SimTruth, SwarmTick
 from sar_core.mailboxes import Delivered
 from sar_core.radio import ANTENNAS, SUBCARRIERS
 from sar_eval.backends.backend import SimTick, time_of, times_of
+from sar_eval.bag.tick import Claim, Standing
 from sar_eval.episode import operator as core
-from sar_eval.episode.sensing import Claim, Tally
-from sar_eval.episode.swarm import Standing
+from sar_eval.episode.sensing import Tally
 from sar_sim.judging.scoring import Report
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import FleetState, stamp_ns

@@ -30,8 +30,8 @@ from sar_eval.backends.backend import Stop
 from sar_eval.bag.encoders import load_codecs
 from sar_eval.bag.writer import partial_of, refuse_existing
 from sar_eval.episode.attempts import RETRIES, repeat
-from sar_eval.episode.flight import Record
 from sar_eval.episode.invalid import invalid_record
+from sar_eval.episode.record import Record
 from sar_eval.ros.nodetable import NODES, STARTED, Settings, node_table, settings_of
 from sar_eval.scenario.model import Episode
 from sar_eval.scenario.resources import share_dir

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from sar_core.errors import ContractError, InputError
 from sar_eval.bag.writer import partial_of
-from sar_eval.campaign.plan import CONDITIONS, DEFAULT_WORLD, OVERHEAD_S, parse_numbers, told_time
-from sar_eval.episode.flight import Record
+from sar_eval.campaign.plan import CONDITIONS, OVERHEAD_S, parse_numbers, told_time
+from sar_eval.episode.record import Record
 from sar_eval.ros.nodetable import PARAMETERS
-from sar_eval.scenario.model import Episode, Scenario, Source, load_scenario, prepare
+from sar_eval.scenario.model import DEFAULT_WORLD, Episode, Scenario, Source, load_scenario, prepare
 from sar_eval.scenario.resources import share_dir, world_path
 from sar_eval.scenario.tiers import AUTOPILOTS, TIERS
 from sar_swarm.piloting.patterns import PATTERNS

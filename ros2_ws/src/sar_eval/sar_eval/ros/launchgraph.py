@@ -42,7 +42,7 @@ from sar_eval.backends.registry import choose_tier, require
 from sar_eval.bag.folders import ready_folder
 from sar_eval.campaign.plan import told_time
 from sar_eval.episode.attempts import Attempts
-from sar_eval.episode.flight import Record
+from sar_eval.episode.record import Record
 from sar_eval.ros.graph import COMPOSED, graph_environment, missing_record, own_domain, read_record
 from sar_eval.ros.launchargs import (
     EPISODE,

@@ -16,10 +16,10 @@ from sar_msgs.msg import EpisodeEnd, EpisodeResult, Ready, SimEstimates, SwarmTi
 
 from sar_eval.backends.backend import time_of
 from sar_eval.bag.encoders import Scribe
-from sar_eval.episode.flight import Record
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.operator import Orders, direct
+from sar_eval.episode.record import Record
 from sar_eval.ros.codec import lowest_m, orders_message, read_standing
 from sar_eval.ros.nodetable import NODES, STARTED, Wire
 from sar_eval.ros.shell import Shell

@@ -35,6 +35,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
+DEFAULT_WORLD = "village"
 SEED_LIMIT = 1 << 64
 INDEX_LIMIT = 1 << 32
 FENCE_MARGIN_M = 6.0

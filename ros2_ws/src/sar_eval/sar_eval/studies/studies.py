@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sar_core.errors import InputError, MissingDataError
 from sar_core.streams import stream
+from sar_eval.episode.pool import Spec, fly_one, plan_missions, spread
 from sar_eval.scenario.model import Scenario
-from sar_eval.studies.missions import RESAMPLES, Rate, Spec, fly_one, plan_missions, spread
+from sar_eval.studies.missions import RESAMPLES, Rate
 from sar_swarm.sensing.confidence import auroc, brier_skill, calibration_error, reliability
 
 Floats = NDArray[np.float64]

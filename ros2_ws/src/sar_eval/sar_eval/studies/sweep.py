@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sar_eval.episode.pool import Spec, fly_one, plan_missions, spread
 from sar_eval.scenario.model import Scenario
-from sar_eval.studies.missions import Spec, fly_one, plan_missions, spread, summarise
+from sar_eval.studies.missions import summarise
 
 SIGMAS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
 KAPPAS = (32.0, 16.0, 8.0, 4.0, 2.5, 1.75, 1.0, 0.5)
