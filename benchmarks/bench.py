@@ -18,9 +18,10 @@ from rich.table import Table
 from benchmarks.peer import MujocoFleet
 from sar_core.geometry import cylinder
 from sar_core.streams import stream
+from sar_eval.backends.embedded import make_receiver
 from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
-from sar_eval.episode.sensing import Sensing, make_receiver
+from sar_eval.episode.sensing import Sensing
 from sar_eval.scenario.model import Scenario, load_named_vehicle, prepare, radio_path
 from sar_eval.scenario.resources import world_path
 from sar_sim.radio.radioconfig import load_radio

@@ -17,9 +17,10 @@ import numpy as np
 
 from benchmarks.bench import REPEATS, Figure
 from sar_core.errors import RunError
+from sar_eval.backends.embedded import make_receiver
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.kernels import compile_kernels
-from sar_eval.episode.sensing import Sensing, make_receiver
+from sar_eval.episode.sensing import Sensing
 from sar_eval.scenario.model import Scenario, prepare
 from sar_sim.vehicle.fleet import Fleet, stamp_ns
 from sar_swarm.piloting.policy import OBSERVATIONS, forward, load_actor, random_actor

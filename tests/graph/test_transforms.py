@@ -6,7 +6,7 @@ from sar_sim.vehicle.fleet import stamp_ns
 
 
 def test_every_drone_has_the_frame_of_its_odometry(plan, alone, read_bag):
-    from sar_eval.backends.backend import Simulator
+    from sar_eval.backends.embedded import Simulator
     from sar_eval.ros.transforms import transforms_of
 
     episode = plan(seed=0)

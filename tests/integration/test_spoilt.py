@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from sar_core.errors import InputError
-from sar_eval.backends.backend import SimTick, Simulator, SpoiltError
+from sar_eval.backends.backend import SimTick, SpoiltError
+from sar_eval.backends.embedded import Simulator
 from sar_eval.bag.check import check_bag
 from sar_eval.bag.encoders import REPORT_TICKS
 from sar_eval.campaign.plan import Task
@@ -56,12 +57,12 @@ def worlds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ticks: list[int] = []
 
     @contextmanager
-    def world_of(episode: Any, *_: object) -> Iterator[Frail]:
+    def backend_of(episode: Any, *_: object) -> Iterator[Frail]:
         world = Frail(episode)
         world.breaks_in = ticks.pop(0)
         yield world
 
-    monkeypatch.setattr(flying, "world_of", world_of)
+    monkeypatch.setattr(flying, "backend_of", backend_of)
     return ticks
 
 
@@ -109,12 +110,12 @@ def test_what_is_set_up_wrongly_is_tried_once_and_ends_the_campaign(
     tries: list[int] = []
 
     @contextmanager
-    def world_of(*_: object) -> Iterator[Frail]:
+    def backend_of(*_: object) -> Iterator[Frail]:
         tries.append(1)
         raise SpoiltError("wrong_autopilot", "vehicle 1 is the embedded autopilot", final=True)
         yield
 
-    monkeypatch.setattr(flying, "world_of", world_of)
+    monkeypatch.setattr(flying, "backend_of", backend_of)
     mission = Task("m", Scenario(world="open_field", drones=2), 0, 0, "sih")
     outcome = fly_job(Job(mission, str(tmp_path)))
     assert (outcome.fatal, outcome.record, outcome.reason, tries) == (True, None, "wrong_autopilot", [1])

@@ -1,11 +1,11 @@
 """The story that a rebuilt house must still tell: fingerprints of flown episodes and of a Stage-1 file.
 
-    python tests/oracles/story.py --out story.json              # fly all of it, ten minutes on two cores
-    python tests/oracles/story.py --against story.json          # the same, and say what differs; exit code 2 if anything
+    python tests/oracles/story.py --out story.json        # fly all of it, ten minutes on two cores
+    python tests/oracles/story.py --against story.json    # the same, and say what differs; exit code 2 if anything
 
-24 episodes (four worlds by six patterns, with sensing, two of them with faults) and the Stage-1 file of village-v1. Only
-the command line is used, and bags are decoded by a library that did not write them, so that no module of ours has to be
-where it was. Positions depend on OpenBLAS's choice of kernels in their last digits: compare on one machine.
+24 episodes (four worlds by six patterns, with sensing, two of them with faults) and the Stage-1 file of village-v1.
+Only the command line is used, and bags are decoded by a library that did not write them, so that no module of ours has
+to be where it was. Positions depend on OpenBLAS's choice of kernels in their last digits: compare on one machine.
 """
 
 from __future__ import annotations

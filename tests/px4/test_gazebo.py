@@ -12,11 +12,11 @@ import pytest
 
 from sar_analysis.metrics.metrics import episode_metrics
 from sar_core.errors import MissingDependencyError
-from sar_eval.backends.registry import world_of
+from sar_eval.backends.embedded import make_receiver
+from sar_eval.backends.registry import backend_of
 from sar_eval.episode.attempts import fly
 from sar_eval.episode.flight import Flight, Progress, fly_episode
 from sar_eval.episode.kernels import compile_kernels
-from sar_eval.episode.sensing import make_receiver
 from sar_eval.px4.gazebo import find_parts
 from sar_eval.px4.world import Px4World
 from sar_eval.scenario.model import Episode, Scenario, prepare
@@ -57,7 +57,7 @@ def test_two_vehicles_fly_a_short_mission_on_the_plugins_csi(episode: Episode, t
 
 def test_what_gazebo_hears_is_what_the_embedded_receivers_would(episode: Episode) -> None:
     """On the ground, where a pose at the tick and the one at the next step differ by the last digits at most."""
-    with world_of(episode) as world:
+    with backend_of(episode) as world:
         flight = Flight(episode, None, world)
         assert flight.receiver is not None
         ours = make_receiver(episode)
@@ -77,13 +77,13 @@ def test_what_gazebo_hears_is_what_the_embedded_receivers_would(episode: Episode
 
 
 def test_vehicles_stand_on_the_spawn_points_of_the_world(episode: Episode) -> None:
-    with world_of(episode) as world:
+    with backend_of(episode) as world:
         first = world.first()
     np.testing.assert_allclose(first.state.position[:, :2], episode.spawns[:, :2], atol=0.05)
 
 
 def test_a_killed_gazebo_spoils_the_flight(episode: Episode) -> None:
-    with world_of(episode) as world:
+    with backend_of(episode) as world:
         assert isinstance(world, Px4World)
         theatre: Any = world.launcher
 

@@ -15,7 +15,8 @@ setup(
         "console_scripts": [
             "stage = sar_gazebo.stage:main",
             "bridge = sar_gazebo.bridge:main",
-        ]
+        ],
+        "sar_eval.tiers": ["gazebo = sar_gazebo.tier:GAZEBO"],
     },
     zip_safe=False,
     license="Apache-2.0",

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sar_eval.backends.backend import SpoiltError, Stop, never
-from sar_eval.episode.sensing import Receiving
+from sar_eval.backends.backend import Receiving, SpoiltError, Stop, never
 from sar_eval.px4.launcher import Launcher
 from sar_eval.px4.world import Floats, Px4World, quantiles
 from sar_eval.scenario.model import Episode
@@ -41,9 +40,9 @@ class GazeboWorld(Px4World):
         self._ears = self._ears or Ears(self.episode.scenario.drones)
         return self._ears
 
-    def _pump(self) -> float:
+    def pump(self) -> float:
         self.spectator.look()
-        now = super()._pump()
+        now = super().pump()
         if self.spectator.now_s > self._posed[1]:
             self._posed = now, self.spectator.now_s
         silent_s = now - self._posed[0]
@@ -51,9 +50,9 @@ class GazeboWorld(Px4World):
             raise SpoiltError("sensor_gap", f"Gazebo has sent no poses of all drones for {silent_s:.1f} s")
         return now
 
-    def _begin(self) -> float:
+    def begin(self) -> float:
         """Gazebo's next round moment, once the CSI system has said that it counts from there."""
-        self._pump()
+        self.pump()
         if not math.isfinite(self.spectator.now_s):
             raise SpoiltError("not_ready", "Gazebo sent no poses of all drones")
         reading_s = self.vehicles[0].told.clock.reading_s
@@ -65,30 +64,30 @@ class GazeboWorld(Px4World):
         begin_ns = next_begin_ns(reading_s, BEGIN_AHEAD_S)
         while self.spectator.health.get("begin_ns") != begin_ns:
             self.spectator.begin(begin_ns)
-            self._stand()
+            self.stand()
             if self.spectator.now_s * SECOND_NS >= begin_ns:
                 raise SpoiltError("csi_lost", f"the CSI system did not take up the begin within {BEGIN_AHEAD_S:g} s")
         return begin_ns / SECOND_NS
 
-    def _behind(self, time_s: float) -> bool:
-        return super()._behind(time_s) or self.spectator.now_s < self._zero_s + time_s
+    def behind(self, time_s: float) -> bool:
+        return super().behind(time_s) or self.spectator.now_s < self.zero_s + time_s
 
-    def _truth(self, time_s: float) -> Floats:
-        told = super()._truth(time_s)
-        truth = self.spectator.truth(self._zero_s + time_s)
+    def truth(self, time_s: float) -> Floats:
+        told = super().truth(time_s)
+        truth = self.spectator.truth(self.zero_s + time_s)
         self.truth_apart.append(float(abs(told[:, :3] - truth[:, :3]).max()))
         return truth
 
     def facts(self) -> dict[str, Any]:
         told = super().facts()
-        if not told or not self._zero_s:
+        if not told or not self.zero_s:
             return told
         touches = [
             {
                 "drone": touch.drone + 1,
                 "with": touch.obstacle or f"drone {touch.other + 1}",
-                "begin_s": round(touch.begin_ns / SECOND_NS - self._zero_s, 3),
-                "end_s": round(touch.end_ns / SECOND_NS - self._zero_s, 3),
+                "begin_s": round(touch.begin_ns / SECOND_NS - self.zero_s, 3),
+                "end_s": round(touch.end_ns / SECOND_NS - self.zero_s, 3),
                 "depth_m": round(touch.depth_m, 4),
             }
             for touch in self.spectator.touches()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sar_eval.backends.backend import Simulator
+from sar_eval.backends.embedded import Simulator
 from sar_eval.bag.encoders import STATUS_DONE, Scribe, Status
 from sar_eval.bag.messages import typestore
 from sar_eval.scenario.model import Scenario, prepare

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sar_core.errors import MissingDependencyError
-from sar_eval.backends.registry import tier_of
+from sar_eval.cli.console import tier_of
 from sar_eval.px4 import gazebo as parts
 
 

@@ -91,6 +91,7 @@ def test_who_only_waits_for_a_silent_node_is_not_blamed(missing, guilty):
 
 
 def test_the_table_needs_no_ros():
-    script = "import sys; sys.modules['rclpy'] = sys.modules['sar_msgs'] = None; import sar_eval.ros.nodetable, sar_eval.ros.graph"
+    walled = "import sys; sys.modules['rclpy'] = sys.modules['sar_msgs'] = None; "
+    script = walled + "import sar_eval.ros.nodetable, sar_eval.ros.graph"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

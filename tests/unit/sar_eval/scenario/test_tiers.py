@@ -8,7 +8,7 @@ from sar_core.errors import InputError
 from sar_eval.backends.registry import choose_tier
 from sar_eval.episode.attempts import fly
 from sar_eval.scenario.model import FaultConfig, Scenario, Source, prepare
-from sar_eval.scenario.tiers import AUTOPILOTS, TIERS, fit, repeats
+from sar_eval.scenario.tiers import fit, piloted, registry, repeats
 
 
 def test_the_embedded_tier_takes_a_scenario_as_it_is() -> None:
@@ -33,7 +33,7 @@ def test_gazebo_has_px4s_x500_and_the_episodes_wind() -> None:
     assert "gazebo" in episode.episode_id
 
 
-@pytest.mark.parametrize("tier", AUTOPILOTS)
+@pytest.mark.parametrize("tier", [name for name in registry() if piloted(name)])
 def test_a_scenario_fitted_once_fits_again(tier: str) -> None:
     """The graph hands its nodes the fitted one."""
     once = fit(Scenario(world="village"), tier, Source())
@@ -71,7 +71,7 @@ def test_an_unknown_tier_is_named_with_those_that_are() -> None:
 
 
 def test_only_the_embedded_tier_repeats_itself() -> None:
-    assert [tier for tier in TIERS if repeats(tier)] == ["embedded"]
+    assert [tier for tier in registry() if repeats(tier)] == ["embedded"]
 
 
 def test_a_tier_that_cannot_start_leaves_an_invalid_record(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_a_tier_that_cannot_start_leaves_an_invalid_record(monkeypatch: pytest.M
         tries.append(1)
         raise SpoiltError("not_ready", "vehicle 2 gave no heartbeat")
 
-    monkeypatch.setattr(flying, "world_of", refuse)
+    monkeypatch.setattr(flying, "backend_of", refuse)
     episode = prepare(Scenario(drones=2, radio=None), 0, 0, "sih")
     told: list[str] = []
     record = fly(episode, None, retries=2, tell=told.append)
@@ -109,7 +109,7 @@ def test_who_asks_to_stop_while_a_tier_starts_is_heeded_and_nothing_is_flown_aga
         while True:
             heed(stop)
 
-    monkeypatch.setattr(flying, "world_of", wait_for_ever)
+    monkeypatch.setattr(flying, "backend_of", wait_for_ever)
     asked = iter([None, None, *["interrupted"] * 9])
     record = fly(prepare(Scenario(drones=2, radio=None), 0, 0, "sih"), None, stop=lambda: next(asked))
     assert record.result["invalid_reason"] == "interrupted"

@@ -1,4 +1,4 @@
-"""The world an episode flies in: vehicles, faults and the air between the drones, one step per tick."""
+"""What an episode flies in, whoever provides it: one step per tick, and radios that are asked in every one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from numpy.typing import NDArray
 
 from sar_core.errors import RunError
 from sar_core.mailboxes import Delivered
-from sar_eval.episode.sensing import Receiving, receiver_for
-from sar_eval.scenario.model import Episode
 from sar_sim.radio.link import Air
-from sar_sim.vehicle.faults import Injector
-from sar_sim.vehicle.fleet import Fleet, FleetState, step_of_tick
+from sar_sim.radio.receiver import Frames
+from sar_sim.vehicle.fleet import FleetState, step_of_tick
 from sar_swarm.piloting.controller import Command
 
 Floats = NDArray[np.float64]
 
-WARM_UP_S = 10.0
 STEP_S = 0.004
 
 
@@ -77,7 +74,14 @@ def heed(stop: Stop) -> None:
         raise SpoiltError(reason, "stopped before the first tick")
 
 
-class World(Protocol):
+class Receiving(Protocol):
+    """Radios that are asked tick by tick, in ascending order; may raise SpoiltError."""
+
+    def listen(self, stamp_ns: int, tick: int, position: Floats, attitude: Floats) -> list[Frames]: ...
+    def close(self) -> None: ...
+
+
+class Backend(Protocol):
     """What an episode flies in: the embedded simulator, or real autopilots. ``step`` may raise SpoiltError."""
 
     air: Air
@@ -89,51 +93,3 @@ class World(Protocol):
     def step(self, commands: Sequence[Command], search_begin_s: float) -> SimTick: ...
     def facts(self) -> dict[str, Any]: ...
     def close(self) -> None: ...
-
-
-class Simulator:
-    """Vehicles, faults and air. ``first`` is the world before anything moves; then ``step`` every tick."""
-
-    def __init__(self, episode: Episode) -> None:
-        s, n = episode.scenario, episode.scenario.drones
-        self.episode = episode
-        self.fleet = Fleet(
-            episode.vehicle,
-            episode.spawns,
-            episode.seed,
-            episode.index,
-            episode.wind_mps,
-            episode.world.obstacles,
-            s.thrust_variation,
-        )
-        self.fleet.warm_up(WARM_UP_S)
-        self.air = Air(n, episode.seed, episode.index, s.link.loss, s.link.latency_s, s.link.jitter_s)
-        self.injector = Injector(episode.faults, n, episode.seed, episode.index)
-        self.tick = 0
-
-    def receiver(self) -> Receiving | None:
-        return receiver_for(self.episode)
-
-    def first(self) -> SimTick:
-        state = self.fleet.snapshot()
-        silence = Delivered(0, np.zeros((0, 3), dtype=np.int64), self.air.frozen.copy())
-        return SimTick(0, 0.0, np.zeros(1), state.position[None], state, silence)
-
-    def step(self, commands: Sequence[Command], search_begin_s: float) -> SimTick:
-        """Fly the commands for one tick; faults count their times from the begin of the search."""
-        for i, command in enumerate(commands):
-            self.fleet.armed[i] = command.armed
-            self.fleet.command(i, command.position, command.velocity, command.acceleration, command.yaw)
-        self.injector.apply(time_of(self.tick) - search_begin_s, self.fleet, self.air)
-        self.tick += 1
-        times = times_of(self.tick)
-        track = self.fleet.tick(len(times) - 1)
-        time_s = float(times[-1])
-        return SimTick(self.tick, time_s, times, track, self.fleet.snapshot(), self.air.carry(time_s))
-
-    def facts(self) -> dict[str, Any]:
-        """Nothing of this host decides anything here."""
-        return {}
-
-    def close(self) -> None:
-        """Nothing to end."""

@@ -15,7 +15,7 @@ from sar_core.errors import InputError
 from sar_core.streams import stream
 from sar_eval.episode.pool import CALIBRATION_SEED
 from sar_eval.scenario.model import Episode, Scenario, Source, prepare
-from sar_eval.scenario.tiers import AUTOPILOTS
+from sar_eval.scenario.tiers import piloted
 from sar_swarm.piloting.patterns import PATTERNS, canonical
 
 CONDITIONS = tuple(name for name in PATTERNS if name != "policy")
@@ -231,7 +231,7 @@ def cost(tasks: Iterable[Task], workers: int, bags: str, flown: Iterable[dict[st
     work = list(tasks)
     walls = [(run["wall_s"] + run["setup_s"], run["rtf"] * run["wall_s"]) for run in flown if run.get("wall_s")]
     spent, simulated = sum(w for w, _ in walls), sum(s for _, s in walls)
-    paced = [task.speed for task in work if task.tier in AUTOPILOTS]
+    paced = [task.speed for task in work if piloted(task.tier)]
     rtf = simulated / spent if spent > 0.0 else min(paced, default=STATED_RTF)
     basis = f"measured on {len(walls)} episodes here" if spent > 0.0 else "stated, nothing measured yet"
     seconds = [task.scenario.duration_s + OVERHEAD_S for task in work]

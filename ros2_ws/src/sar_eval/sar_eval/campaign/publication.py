@@ -1,7 +1,7 @@
 """A finished evaluation as a small folder to commit: it identifies itself and names no place of any machine.
 
-    python -m sar_eval.campaign.publication runs/full --commit HEAD --out results    # of what `sar-eval eval` left
-    python -m sar_eval.campaign.publication results --renew                          # the same flights, analysed by today's code
+    python -m sar_eval.campaign.publication runs/full --commit HEAD --out results  # of what `sar-eval eval` left
+    python -m sar_eval.campaign.publication results --renew  # the same flights, analysed by today's code
 
     manifest.json                           what was flown with what, where and by which command
     episodes.jsonl.zst  stage1.jsonl.zst    every Stage-2 record in the order of the plan, every Stage-1 row

@@ -102,8 +102,8 @@ def run(
 
     Example: sar-eval run --world forest --drones 6 --seed 3 --out runs/forest
     """
-    from sar_eval.backends.registry import tier_of
     from sar_eval.bag.folders import ready_folder
+    from sar_eval.cli.console import tier_of
     from sar_eval.episode.attempts import fly as fly_mission
     from sar_eval.scenario.model import load_scenario, prepare
 
@@ -208,8 +208,9 @@ def doctor(as_json: Json = False) -> None:
 
     Example: sar-eval doctor --json
     """
-    from sar_eval.cli.doctor import as_json as to_json
-    from sar_eval.cli.doctor import as_table, best_tier, diagnose, healthy
+    from sar_eval.backends.machine import as_json as to_json
+    from sar_eval.backends.machine import best_tier, diagnose, healthy
+    from sar_eval.cli.doctor import as_table
 
     probes = diagnose()
     if as_json:

@@ -77,12 +77,12 @@ def stage2(
 
     Whatever ends it, the same command flies what is missing. Its results do not depend on workers, order or shards.
     """
-    from sar_eval.backends.registry import tier_of
     from sar_eval.campaign.campaign import check_bags
     from sar_eval.campaign.cluster import Cluster
     from sar_eval.campaign.manifest import check_same, make_manifest, read_manifest
     from sar_eval.campaign.plan import cost, flight_order, make_plan, parse_shard, select
     from sar_eval.campaign.workers import Crew
+    from sar_eval.cli.console import tier_of
     from sar_eval.scenario.tiers import repeats
 
     check_bags(bags)

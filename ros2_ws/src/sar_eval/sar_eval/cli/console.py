@@ -52,3 +52,14 @@ def note(text: str) -> None:
 def say(text: str) -> None:
     """A line on stdout, as it is."""
     out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def tier_of(backend: str) -> str:
+    """The tier to fly on; what auto chose is said, and what the tier lacks here before anything is started."""
+    from sar_eval.backends.registry import choose_tier, require
+
+    tier, why = choose_tier(backend)
+    if why:
+        note(why)
+    require(tier)
+    return tier

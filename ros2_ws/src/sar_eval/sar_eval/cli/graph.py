@@ -39,8 +39,8 @@ def graph(
 
     Example: sar-eval graph --world village --seed 3 --out runs/graph
     """
-    from sar_eval.backends.registry import tier_of
     from sar_eval.bag.folders import ready_folder
+    from sar_eval.cli.console import tier_of
     from sar_eval.cli.recordtable import conclude
     from sar_eval.episode.kernels import compile_kernels
     from sar_eval.ros.graph import fly_graph, require_ros

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from sar_eval.backends.backend import SpoiltError, Stop, never
-from sar_eval.backends.registry import world_of
+from sar_eval.backends.registry import backend_of
 from sar_eval.bag.writer import partial_of, refuse_existing
 from sar_eval.episode.flight import Progress, fly_episode
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Episode
-from sar_eval.scenario.tiers import AUTOPILOTS
+from sar_eval.scenario.tiers import piloted
 
 RETRIES = 6
 """How often an episode that its host or a simulator spoilt is flown again."""
@@ -34,7 +34,7 @@ def fly(
 
     ``tell`` hears of each as it happens. The bag is the last attempt's.
     """
-    if episode.tier not in AUTOPILOTS:
+    if not piloted(episode.tier):
         return fly_episode(episode, bag, watch, stop, csi)
     return repeat(lambda: _attempt(episode, bag, watch, stop, csi, speed), bag, stop, retries, tell)
 
@@ -95,7 +95,7 @@ def _attempt(
 ) -> Record:
     """One flight; vehicles that never got ready leave a record without a bag."""
     try:
-        with world_of(episode, speed, stop or never) as world:
+        with backend_of(episode, speed, stop or never) as world:
             return fly_episode(episode, bag, watch, stop, csi, world)
     except SpoiltError as error:
         record = invalid_record(episode, error.reason)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sar_eval.backends.backend import SimTick, Simulator, SpoiltError, World
+from sar_eval.backends.backend import Backend, SimTick, SpoiltError
+from sar_eval.backends.embedded import Simulator
 from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE
 from sar_eval.bag.logbook import Logbook
 from sar_eval.bag.tick import Claim, Heard
@@ -42,7 +43,7 @@ class Progress:
 class Flight:
     """An episode under way. ``advance`` flies one tick; the parts it holds know only what they may."""
 
-    def __init__(self, episode: Episode, logbook: Logbook | None, world: World | None = None) -> None:
+    def __init__(self, episode: Episode, logbook: Logbook | None, world: Backend | None = None) -> None:
         """``world`` is what it flies in; the embedded simulator unless one is given."""
         self.episode = episode
         self.logbook = logbook
@@ -192,7 +193,7 @@ def fly_episode(
     watch: Callable[[Progress], None] | None = None,
     stop: Callable[[], str | None] | None = None,
     csi: bool = False,
-    world: World | None = None,
+    world: Backend | None = None,
 ) -> Record:
     """Fly one episode to its end and return its record; with ``bag``, leave a verified bag there.
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from sar_core.geometry import box, distance_to
 from sar_core.sweep import sweep
-from sar_eval.episode.sensing import Sensing, make_receiver
+from sar_eval.backends.embedded import make_receiver
+from sar_eval.episode.sensing import Sensing
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.coverage import Coverage, CoverageConfig
 from sar_sim.judging.referee import Referee, RefereeConfig

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from sar_eval.bag.tick import Claim, Heard
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.scoring import Report
 from sar_sim.radio.devices import known_addresses
-from sar_sim.radio.receiver import Frames, Receiver
+from sar_sim.radio.receiver import Frames
 from sar_swarm.piloting.pursuit import Hypothesis
 from sar_swarm.sensing.attention import AttentionConfig, Bias
 from sar_swarm.sensing.confidence import Calibration, features
@@ -54,34 +54,6 @@ class Tally(NamedTuple):
         names = ("accept", "predict_only", "reject", "recalibrate", "forced_accept")
         by_state = {name: float(self.gate[:, k].sum()) / total for k, name in enumerate(names[: self.gate.shape[1]])}
         return {"phase_open": float(self.gate[1].sum()) / total, **by_state}
-
-
-class Receiving(Protocol):
-    """Radios that are asked tick by tick, in ascending order; may raise SpoiltError."""
-
-    def listen(self, stamp_ns: int, tick: int, position: Floats, attitude: Floats) -> list[Frames]: ...
-    def close(self) -> None: ...
-
-
-def make_receiver(episode: Episode) -> Receiver:
-    """The radios of an episode's drones, which know the truth that the swarm does not."""
-    assert episode.radio is not None
-    s = episode.scenario
-    return Receiver(
-        episode.radio,
-        episode.world,
-        episode.devices,
-        s.drones,
-        episode.seed,
-        episode.index,
-        s.sigma,
-        s.kappa,
-    )
-
-
-def receiver_for(episode: Episode) -> Receiver | None:
-    """The embedded radios, where the episode has any."""
-    return None if episode.radio is None else make_receiver(episode)
 
 
 class Sensing:

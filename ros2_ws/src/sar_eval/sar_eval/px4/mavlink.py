@@ -16,7 +16,6 @@ GCS_PORT = 14550
 """Where every vehicle looks for a ground station."""
 VEHICLE_GCS_PORT = 18570
 """Where vehicle i listens to ground stations: 18570 + i."""
-MOST_VEHICLES = 10
 
 PX4_MAIN_MODES = {"manual": 1, "altctl": 2, "posctl": 3, "auto": 4, "acro": 5, "offboard": 6, "stabilized": 7}
 PX4_AUTO_MODES = {"ready": 1, "takeoff": 2, "loiter": 3, "mission": 4, "rtl": 5, "land": 6}

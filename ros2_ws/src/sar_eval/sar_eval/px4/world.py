@@ -7,8 +7,10 @@ moment; what each vehicle told is looked up at the same instants, by the kernel'
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,13 @@ from numpy.typing import NDArray
 
 from sar_core.geodesy import Origin, to_global
 from sar_core.mailboxes import Delivered
-from sar_eval.backends.backend import SimTick, SpoiltError, Stop, heed, never, time_of, times_of
-from sar_eval.episode.sensing import Receiving, receiver_for
+from sar_eval.backends.backend import Receiving, SimTick, SpoiltError, Stop, heed, never, time_of, times_of
+from sar_eval.backends.embedded import receiver_for
+from sar_eval.px4.binary import find_px4
+from sar_eval.px4.hangar import Hangar
 from sar_eval.px4.health import Gate, Limits
-from sar_eval.px4.launcher import Launcher
-from sar_eval.px4.mavlink import EMBEDDED_MARK, ORIGIN
+from sar_eval.px4.launcher import Launcher, Processes
+from sar_eval.px4.mavlink import EMBEDDED_MARK, ORIGIN, dialect
 from sar_eval.px4.parameters import Settling, as_text, parameters_of
 from sar_eval.px4.vehicle import PilotedVehicle
 from sar_eval.scenario.model import Episode
@@ -66,7 +70,7 @@ class Px4World:
         self.vehicles: list[PilotedVehicle] = []
         self.limits = limits or Limits()
         self._ready_s = READY_S / min(speed, 1.0)
-        self._zero_s = 0.0
+        self.zero_s = 0.0
         self._last_track = np.zeros((s.drones, 3))
         self._checked_s = self._asked_frame_s = self._stood_s = -math.inf
         self.late_s = 0.0
@@ -140,7 +144,7 @@ class Px4World:
     def _wait(self, deadline: float, done: Callable[[PilotedVehicle], bool], complaint: str) -> None:
         """Until every vehicle is so far; standing setpoints are streamed meanwhile."""
         while not all(done(vehicle) for vehicle in self.vehicles):
-            now = self._stand()
+            now = self.stand()
             heed(self.stop)
             if now > deadline:
                 if not any(math.isfinite(v.told.heard_s) for v in self.vehicles):
@@ -150,16 +154,16 @@ class Px4World:
                 which = f" ({', '.join(unsettled[:5])})" if unsettled else ""
                 raise SpoiltError("not_ready", f"{late} {complaint} within {self._ready_s:g} s{which}")
 
-    def _stand(self) -> float:
+    def stand(self) -> float:
         """Pump, with setpoints to stand still as often as PX4 wants some."""
-        now = self._pump()
+        now = self.pump()
         if now - self._stood_s > STAND_S:
             self._stood_s = now
             for vehicle in self.vehicles:
                 vehicle.fly(STANDING, now)
         return now
 
-    def _pump(self) -> float:
+    def pump(self) -> float:
         """Listen, answer, now and then look after everyone's health; returns the time."""
         time.sleep(POLL_S)
         for vehicle in self.vehicles:
@@ -199,15 +203,15 @@ class Px4World:
     def first(self) -> SimTick:
         """The world before anything moves; from here the episode's clock runs."""
         self._take_control()
-        self._zero_s = self._begin()
+        self.zero_s = self.begin()
         self.gate.flying = True
-        self._await(0.0, self._stand)
+        self._await(0.0, self.stand)
         state = self._state(0.0)
         self._last_track = state.position
         silence = Delivered(0, np.zeros((0, 3), dtype=np.int64), self.air.frozen.copy())
         return SimTick(0, 0.0, np.zeros(1), state.position[None], state, silence)
 
-    def _begin(self) -> float:
+    def begin(self) -> float:
         """What vehicle 1's clock reads when the episode begins."""
         return self.vehicles[0].told.clock.reading_s
 
@@ -220,42 +224,42 @@ class Px4World:
         self.tick += 1
         times = times_of(self.tick)
         time_s = float(times[-1])
-        self._await(time_s, self._pump)
+        self._await(time_s, self.pump)
         track = self._track(times)
         return SimTick(self.tick, time_s, times, track, self._state(time_s), self.air.carry(time_s))
 
     def _await(self, time_s: float, pump: Callable[[], float]) -> None:
         """Until vehicle 1's clock is past a moment of the episode and all have been heard from after it."""
         clock = self.vehicles[0].told.clock
-        late = clock.reading_s - self._zero_s - time_s
+        late = clock.reading_s - self.zero_s - time_s
         self.late_s = max(self.late_s, late)
         if late > self.limits.late_s:
             raise SpoiltError("late", f"setpoints came {late:.2f} s of vehicle time late: this host is too slow")
-        while clock.reading_s < self._zero_s + time_s or self._behind(time_s):
+        while clock.reading_s < self.zero_s + time_s or self.behind(time_s):
             pump()
 
-    def _behind(self, time_s: float) -> bool:
-        instant = self.vehicles[0].told.clock.instant(self._zero_s + time_s)
+    def behind(self, time_s: float) -> bool:
+        instant = self.vehicles[0].told.clock.instant(self.zero_s + time_s)
         told = [vehicle.told for vehicle in self.vehicles]
         return any(min(t.truth.last_s, t.estimate.last_s, t.attitude.last_s) < instant for t in told)
 
     def _track(self, times: Floats) -> Floats:
         """True positions [K, N, 3] at the instants of a tick; the first are the last of the tick before."""
-        track = np.array([self._truth(float(t))[:, :3] for t in times])
+        track = np.array([self.truth(float(t))[:, :3] for t in times])
         track[0] = self._last_track
         self._last_track = track[-1].copy()
         return track
 
-    def _truth(self, time_s: float) -> Floats:
+    def truth(self, time_s: float) -> Floats:
         """Everyone's true state [N, 13] at a moment of the episode: rows as in :class:`Telemetry`."""
-        instant = self.vehicles[0].told.clock.instant(self._zero_s + time_s)
+        instant = self.vehicles[0].told.clock.instant(self.zero_s + time_s)
         return np.array([vehicle.told.truth.at(instant) for vehicle in self.vehicles])
 
     def _state(self, time_s: float) -> FleetState:
         """Truth and estimate, each array whole in memory, as kernels are compiled for."""
         told = [vehicle.told for vehicle in self.vehicles]
-        instant = told[0].clock.instant(self._zero_s + time_s)
-        truth = self._truth(time_s)
+        instant = told[0].clock.instant(self.zero_s + time_s)
+        truth = self.truth(time_s)
         estimate = np.array([t.estimate.at(instant) for t in told])
         attitude = _unit(np.array([t.attitude.at(instant) for t in told]))
         self.estimate_errors.append(float(np.max(np.linalg.norm(estimate[:, :3] - truth[:, :3], axis=1))))
@@ -331,3 +335,24 @@ def quantiles(values: Sequence[float]) -> dict[str, float] | None:
     if not values:
         return None
     return {f"p{p}": round(float(np.percentile(values, p)), 3) for p in (50, 95, 100)}
+
+
+def launcher_of(tier: str) -> Launcher:
+    """What brings the vehicles of a tier to life: containers that wait for orders, or processes of our own."""
+    hangar = os.environ.get("SAR_HANGAR")
+    if hangar:
+        return Hangar(Path(hangar))
+    return Processes(find_px4() if tier == "sih" else None)
+
+
+def require(tier: str) -> None:
+    """Refuse a tier of ours whose vehicles cannot be flown from here."""
+    dialect()
+    launcher_of(tier)
+
+
+def open_vehicles(episode: Episode, speed: float, stop: Stop) -> Px4World:
+    """PX4's own simulators, or our vehicle in their place, ready for a take-off."""
+    world = Px4World(episode, launcher_of(episode.tier), speed, stop)
+    world.open()
+    return world

@@ -35,7 +35,7 @@ from sar_eval.episode.record import Record
 from sar_eval.ros.nodetable import NODES, STARTED, Settings, node_table, settings_of
 from sar_eval.scenario.model import Episode
 from sar_eval.scenario.resources import share_dir
-from sar_eval.scenario.tiers import AUTOPILOTS
+from sar_eval.scenario.tiers import piloted
 from sar_eval.start import hear, interrupt
 
 DOMAINS = range(1, 102)
@@ -79,7 +79,8 @@ def fly_graph(
 
     ``composed`` puts all nodes into one process. ``stop`` is asked all the time; a reason ends the episode as INVALID.
     ``watch`` hears how long has been searched. What host or autopilots spoil is flown again in a graph of its own, as
-    :func:`sar_eval.episode.attempts.fly` does. ``others`` are further fields of :class:`sar_eval.ros.nodetable.Settings`.
+    :func:`sar_eval.episode.attempts.fly` does. ``others`` are further fields of
+    :class:`sar_eval.ros.nodetable.Settings`.
     """
 
     if bag is not None:
@@ -90,7 +91,7 @@ def fly_graph(
             graph.start()
             return graph.wait(stop, watch)
 
-    return repeat(attempt, bag, stop, retries, tell) if episode.tier in AUTOPILOTS else attempt()
+    return repeat(attempt, bag, stop, retries, tell) if piloted(episode.tier) else attempt()
 
 
 class Graph:

@@ -19,17 +19,12 @@ import tempfile
 from pathlib import Path
 
 from sar_core.errors import MissingDependencyError, RunError
+from sar_eval.backends.machine import HOW_TO_GET_ROS
 from sar_eval.scenario.resources import share_dir
 
 PACKAGE = "sar_msgs"
 GENERATORS = Path("share", "rosidl_default_generators")
 STAMP = Path("share", PACKAGE, "built_from")
-HOW_TO_GET_ROS = (
-    "make ros in a checkout, or pip install 'sar-eval[ros]', or install ROS 2 Jazzy and source its setup file"
-)
-HOW_TO_GET_MESSAGES = (
-    "make ros in a checkout, or sar-eval msgs build, or on a ROS 2 installation colcon build in ros2_ws"
-)
 _PYTHON_INCLUDE = re.compile(r"/opt/python/[^/;\"]+/include/python[0-9.]+")
 _NUMPY_INCLUDE = re.compile(r"/opt/python/[^/;\"]+/lib/python[0-9.]+/site-packages/numpy/(?:_core|core)/include")
 _TAIL_LINES = 30

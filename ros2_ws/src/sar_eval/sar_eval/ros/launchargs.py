@@ -20,7 +20,7 @@ from sar_eval.episode.record import Record
 from sar_eval.ros.nodetable import PARAMETERS
 from sar_eval.scenario.model import DEFAULT_WORLD, Episode, Scenario, Source, load_scenario, prepare
 from sar_eval.scenario.resources import share_dir, world_path
-from sar_eval.scenario.tiers import AUTOPILOTS, TIERS
+from sar_eval.scenario.tiers import piloted, registry
 from sar_swarm.piloting.patterns import PATTERNS
 
 BOOLEAN = ("true", "false")
@@ -47,7 +47,9 @@ class Argument:
 
 
 _WORLD = Argument("world", "", "World by name (see worlds/) or path to an SDF file.")
-_BACKEND = Argument("backend", "auto", "Tier to fly on; auto takes the highest found and says which.", ("auto", *TIERS))
+_BACKEND = Argument(
+    "backend", "auto", "Tier to fly on; auto takes the highest found and says which.", ("auto", *registry())
+)
 _DRONES = Argument("num_drones", "", "Number of drones, 1 to 64.")
 _PATTERN = Argument("pattern", "", "Search pattern.", ("", *PATTERNS))
 _DURATION = Argument("duration_s", "", "Search time, from all drones at altitude.")
@@ -370,7 +372,7 @@ def foreseen_s(flights: Sequence[Flight], values: Mapping[str, str]) -> float:
     return sum(
         START_S
         + (f.episode.scenario.duration_s + OVERHEAD_S)
-        / min(pace, number(values, "sim_speed") if f.episode.tier in AUTOPILOTS else GRAPH_RTF)
+        / min(pace, number(values, "sim_speed") if piloted(f.episode.tier) else GRAPH_RTF)
         for f in flights
     )
 

@@ -23,7 +23,7 @@ from sar_eval.episode.record import Record
 from sar_eval.ros.codec import lowest_m, orders_message, read_standing
 from sar_eval.ros.nodetable import NODES, STARTED, Wire
 from sar_eval.ros.shell import Shell
-from sar_eval.scenario.tiers import AUTOPILOTS
+from sar_eval.scenario.tiers import piloted
 from sar_sim.vehicle.fleet import stamp_ns
 
 LATER_S = 1.0
@@ -199,7 +199,7 @@ class ManagerNode(Shell):
         """Make the record once referee and recorder have said their last word, or cannot any more."""
         if self.ended is None or self.record is not None:
             return
-        told = {"referee", "recorder", *(["sim"] if self.episode.tier in AUTOPILOTS else [])}
+        told = {"referee", "recorder", *(["sim"] if piloted(self.episode.tier) else [])}
         waiting = told - self.results.keys() - set(self.ended.silent)
         patience_s = COLLECT_SPOILT_S if self.ended.silent else COLLECT_S
         if self.started_s is None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sar_eval.bag.encoders import episode_topics
 from sar_eval.scenario.model import Episode
-from sar_eval.scenario.tiers import AUTOPILOTS
+from sar_eval.scenario.tiers import piloted, tier_named
 
 PACKAGE = "sar_eval"
 NODES = ("sim", "csi", "swarm", "referee", "recorder", "manager")
@@ -30,10 +30,6 @@ DEPTH = 200
 """Messages a reliable topic holds for a slow reader: more than any topic carries in the two ticks a reader may lag."""
 STARTED = ".started"
 """Suffix of a file beside the record's, which the manager makes as the first tick begins: the search time so far."""
-PATIENCE = {"lockstep_timeout_s": 5.0, "ready_timeout_s": 120.0}
-"""The least that real autopilots get: they boot in real time, and their health gate has the first word on silence."""
-GAZEBO_PATIENCE = {"lockstep_timeout_s": 10.0, "ready_timeout_s": 300.0}
-"""Gazebo loads its world first and compiles the receivers at its first start; later a begin is agreed on."""
 LONGEST_S = 600.0
 INTEGER_LIMIT = (1 << 63) - 1
 
@@ -120,8 +116,8 @@ class Settings:
 
 def settings_of(episode: Episode, **others: Any) -> Settings:
     """Settings that fly a prepared episode."""
-    if episode.tier in AUTOPILOTS:
-        patience = GAZEBO_PATIENCE if episode.tier == "gazebo" else PATIENCE
+    patience = tier_named(episode.tier).patience
+    if patience:
         slowness = 1.0 / min(others.get("sim_speed") or 1.0, 1.0)
         least = {name: min(least_s * slowness, LONGEST_S) for name, least_s in patience.items()}
         others |= {name: max(least_s, others.get(name) or 0.0) for name, least_s in least.items()}
@@ -137,7 +133,7 @@ def node_table(settings: Settings) -> tuple[NodeRow, ...]:
 
 def executable_of(name: str, tier: str) -> str:
     """What is started as a node; where real autopilots fly, the world's part is played by the bridge to them."""
-    return "px4_bridge_node" if name == "sim" and tier in AUTOPILOTS else f"{name}_node"
+    return "px4_bridge_node" if name == "sim" and piloted(tier) else f"{name}_node"
 
 
 def culprits(missing: Iterable[str]) -> list[str]:

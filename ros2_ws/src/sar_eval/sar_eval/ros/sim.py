@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from sar_msgs.msg import EpisodeEnd, Orders, Ready, SwarmTick, Tick, TickDone
 
-from sar_eval.backends.backend import SimTick, SpoiltError, World
-from sar_eval.backends.registry import world_of
+from sar_eval.backends.backend import Backend, SimTick, SpoiltError
+from sar_eval.backends.registry import backend_of
 from sar_eval.bag.encoders import Scribe
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.score import STATUS_TICKS
@@ -35,7 +35,7 @@ class SimNode(Shell):
         super().__init__("sim", given, context)
         self.held = ExitStack()
         self.spoilt: SpoiltError | None = None
-        self.simulator: World | None = self.open()
+        self.simulator: Backend | None = self.open()
         self.scribe = Scribe(self.episode)
         self.transforms = Transforms(self.node)
         self.barrier = Gathering([*DECIDING, *ANSWERING])
@@ -57,10 +57,10 @@ class SimNode(Shell):
             }
         )
 
-    def open(self) -> World | None:
+    def open(self) -> Backend | None:
         """What the episode flies in; a world that does not come to life ends it as soon as there is someone to tell."""
         try:
-            return self.held.enter_context(world_of(self.episode, self.values["sim_speed"]))
+            return self.held.enter_context(backend_of(self.episode, self.values["sim_speed"]))
         except SpoiltError as error:
             self.spoilt = error
             return None

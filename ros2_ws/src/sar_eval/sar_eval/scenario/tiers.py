@@ -1,64 +1,130 @@
-"""The tiers an episode can be flown on, and what each of them can and cannot do."""
+"""The tiers an episode can be flown on: one registry, and what each of them can and cannot do.
+
+A tier of another package registers itself by an entry point of the group ``sar_eval.tiers`` that names its
+:class:`Tier`. What a tier needs may be missing on this machine, so its doors are named and opened when it flies.
+"""
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sar_core.errors import InputError
-from sar_eval.px4.mavlink import MOST_VEHICLES
 from sar_sim.vehicle.faults import FaultKind
 
 if TYPE_CHECKING:
     from sar_eval.scenario.model import Scenario, Source
 
-TIERS = ("embedded", "sitl", "sih", "gazebo")
-"""Tiers this version flies. sitl is our own vehicle behind MAVLink: the way of the bridge where there is no PX4."""
-AUTOPILOTS = ("sitl", "sih", "gazebo")
-"""Tiers whose vehicles are processes behind MAVLink."""
-_SIH: dict[str, Any] = {"vehicle": "sihsim_quadx", "wind_mps": 0.0, "thrust_variation": 0.0}
-FLOWN: dict[str, dict[str, Any]] = {
-    "sitl": _SIH,
-    "sih": _SIH,
-    "gazebo": {"vehicle": "x500", "thrust_variation": 0.0},
-}
-"""What a tier flies, whatever it is asked for: PX4's own simulator has one quadrotor, still air and equal motors;
-Gazebo has PX4's x500, equal motors too, and wind without gusts."""
+ENTRY_POINTS = "sar_eval.tiers"
+MOST_VEHICLES = 10
+"""PX4's ports are one per vehicle up to this many; all beyond share one."""
 LINK_FAULTS = (FaultKind.LINK_LOSS, FaultKind.FROZEN_NEIGHBOUR)
 """Faults that need nothing of the vehicle."""
 
 
-def repeats(tier: str) -> bool:
+@dataclass(frozen=True)
+class Tier:
+    """One way to fly an episode. Doors are written ``module:function``."""
+
+    name: str
+    about: str
+    """What it is, for help texts."""
+    backend: str
+    """Door: (episode, speed, stop) to an open backend."""
+    receiver: str
+    """Door: (episode) to what hears for its drones apart from its backend, or None."""
+    needs: str = ""
+    """Door: (name) refuses with MissingDependencyError where something is missing on this machine."""
+    autopilots: bool = True
+    """Whether its vehicles are processes behind MAVLink, in a time of their own: no two flights are the same."""
+    flies: Mapping[str, Any] = field(default_factory=dict)
+    """What it flies, whatever it is asked for."""
+    always_senses: bool = False
+    """Whether it cannot fly without radio."""
+    patience: Mapping[str, float] = field(default_factory=dict)
+    """Least limits of a graph's settings at real time, by their names."""
+
+    def open(self, door: str) -> Any:
+        """What stands behind one of its doors."""
+        module, _, name = getattr(self, door).partition(":")
+        return getattr(importlib.import_module(module), name)
+
+
+_SIH: dict[str, Any] = {"vehicle": "sihsim_quadx", "wind_mps": 0.0, "thrust_variation": 0.0}
+"""PX4's own simulator has one quadrotor, still air and equal motors."""
+_PILOTED: dict[str, Any] = {
+    "backend": "sar_eval.px4.world:open_vehicles",
+    "receiver": "sar_eval.backends.embedded:receiver_for",
+    "needs": "sar_eval.px4.world:require",
+    "flies": _SIH,
+    "patience": {"lockstep_timeout_s": 5.0, "ready_timeout_s": 120.0},
+}
+OWN = (
+    Tier(
+        "embedded",
+        "our own simulator",
+        backend="sar_eval.backends.embedded:open_simulator",
+        receiver="sar_eval.backends.embedded:receiver_for",
+        autopilots=False,
+    ),
+    Tier("sitl", "our own vehicle behind MAVLink", **_PILOTED),
+    Tier("sih", "real PX4 with its own simulator (px4 on PATH or PX4_BIN)", **_PILOTED),
+)
+
+
+@cache
+def registry() -> dict[str, Tier]:
+    """Every tier by name, lowest first: ours, then those of other packages."""
+    others = importlib.metadata.entry_points(group=ENTRY_POINTS)
+    return {tier.name: tier for tier in (*OWN, *(point.load() for point in others))}
+
+
+def tier_named(name: str) -> Tier:
+    """A tier by name; other packages are only asked for what is not ours."""
+    own = next((tier for tier in OWN if tier.name == name), None)
+    if own is not None:
+        return own
+    if name not in registry():
+        raise InputError(f"backend {name!r} is not known; allowed: {', '.join(registry())}, auto")
+    return registry()[name]
+
+
+def piloted(name: str) -> bool:
+    """Whether a tier's vehicles are autopilots in processes of their own."""
+    return tier_named(name).autopilots
+
+
+def repeats(name: str) -> bool:
     """Whether the same seed gives the same flight to the last digit; on real autopilots it does not."""
-    return tier not in AUTOPILOTS
+    return not piloted(name)
 
 
-def check_tier(tier: str) -> None:
-    if tier not in TIERS:
-        raise InputError(f"backend {tier!r} is not known; allowed: {', '.join(TIERS)}, auto")
-
-
-def fit(scenario: Scenario, tier: str, source: Source) -> Scenario:
+def fit(scenario: Scenario, name: str, source: Source) -> Scenario:
     """The scenario as the tier flies it; what the tier cannot do is refused where it was asked for."""
-    if tier not in AUTOPILOTS:
+    tier = tier_named(name)
+    if not tier.autopilots:
         return scenario
-    flown = FLOWN[tier]
-    for key, value in flown.items():
+    for key, value in tier.flies.items():
         given = getattr(scenario, key)
         if key in scenario.model_fields_set and given not in (value, None):
-            raise InputError(f"{source.of(key)}: {key} = {given}: tier {tier} flies {value} only; leave {key} out")
+            raise InputError(f"{source.of(key)}: {key} = {given}: tier {name} flies {value} only; leave {key} out")
     if scenario.drones > MOST_VEHICLES:
         raise InputError(
-            f"{source.of('drones')}: drones = {scenario.drones}: tier {tier} flies {MOST_VEHICLES} at most, "
+            f"{source.of('drones')}: drones = {scenario.drones}: tier {name} flies {MOST_VEHICLES} at most, "
             "for PX4 gives all beyond them one port"
         )
     for fault in scenario.faults:
         if fault.kind not in LINK_FAULTS:
             raise InputError(
-                f"{source.of('faults')}: fault {fault.kind}: tier {tier} has no way to cause it; "
+                f"{source.of('faults')}: fault {fault.kind}: tier {name} has no way to cause it; "
                 f"allowed: {', '.join(LINK_FAULTS)}"
             )
-    if tier == "gazebo" and scenario.radio is None:
+    if tier.always_senses and scenario.radio is None:
         raise InputError(
-            f"{source.of('radio')}: radio = null: tier gazebo flies with its CSI system only; name a radio"
+            f"{source.of('radio')}: radio = null: tier {name} flies with its CSI system only; name a radio"
         )
-    return scenario.model_copy(update=flown)
+    return scenario.model_copy(update=dict(tier.flies))

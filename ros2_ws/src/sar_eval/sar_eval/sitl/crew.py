@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sar_core.errors import InputError
-from sar_eval.px4.mavlink import MOST_VEHICLES
 from sar_eval.scenario.resources import params_path, vehicle_path, world_path
+from sar_eval.scenario.tiers import MOST_VEHICLES
 from sar_eval.sitl.paramtable import Kind, Parameter, ParamTable, all_parameters, read_environment
 from sar_eval.sitl.site import FASTEST, SPEED, Site, choose_site, number_in
 from sar_sim.vehicle.airframe import Vehicle, load_vehicle

@@ -1,6 +1,7 @@
 """Stage 1: every policy on every episode of a set by kinematic flights and fitted sensing, thousands in a minute.
 
-One line per episode, as `sar_analysis.stage1.rows` reads it. Rows carry no host facts: the same command gives the same file.
+One line per episode, as `sar_analysis.stage1.rows` reads it. Rows carry no host facts: the same command gives the same
+file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """PX4's multicopter control law, one vehicle at a time, as compiled pure functions over one row of memory.
 
 Here: gains, the memory row, quaternion attitude control, rate PID and control allocation with desaturation; the outer
-loops are in :mod:`sar_sim.vehicle.positioncontrol`. Frame NED/FRD, SI units, thrust and torque normalised. The law is that of
-PX4 v1.17 (modules mc_pos_control, mc_att_control, mc_rate_control, control_allocator, mc_hover_thrust_estimator) and
+loops are in :mod:`sar_sim.vehicle.positioncontrol`. Frame NED/FRD, SI units, thrust and torque normalised. The law is
+that of PX4 v1.17 (modules mc_pos_control, mc_att_control, mc_rate_control, control_allocator, mc_hover_thrust_estimator) and
 obeys the same parameter names; docs/fidelity.md tells what is left out.
 """
 

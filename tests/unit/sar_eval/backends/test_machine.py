@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from sar_eval.cli import doctor
-from sar_eval.cli.doctor import Probe, as_json, as_table, best_tier, diagnose, healthy
+from sar_eval.backends import machine as doctor
+from sar_eval.backends.machine import Probe, as_json, best_tier, diagnose, healthy
+from sar_eval.cli.doctor import as_table
 
 
 def by_name(probes: list[Probe]) -> dict[str, Probe]:
