@@ -38,8 +38,10 @@ def fingerprint(package: str) -> str:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             continue
-        for file in sorted(Path(spec.origin).parent.glob("*.py")):
-            digest.update(file.name.encode() + file.read_bytes())
+        folder = Path(spec.origin).parent
+        for file in sorted(folder.rglob("*.py")):
+            body = file.read_bytes()
+            digest.update(f"{file.relative_to(folder).as_posix()} {len(body)}\n".encode() + body)
     return digest.hexdigest()[:16]
 
 
