@@ -130,6 +130,45 @@ def fresh_source(target: Path) -> Path:
     return target
 
 
+def python_files(folder: Path) -> list[str]:
+    """Every Python file below a folder but those of the shared folders a wheel carries as data."""
+    files = (file.relative_to(folder) for file in folder.rglob("*.py"))
+    return sorted(file.as_posix() for file in files if file.parts[0] != "share")
+
+
+def modules_of_the_tree() -> dict[str, list[str]]:
+    return {package: python_files(SOURCES / package / package) for package in PACKAGES}
+
+
+def with_a_room(source: Path) -> Path:
+    """The source with a package in every package that no list of ours names."""
+    for package in PACKAGES:
+        room = source / "ros2_ws" / "src" / package / package / "annexe"
+        room.mkdir()
+        (room / "__init__.py").touch()
+        (room / "desk.py").touch()
+    return source
+
+
+def test_every_module_of_the_tree_is_in_what_is_built(tmp_path: Path) -> None:
+    """By pip from the top, and by colcon from each package's own setup.py."""
+    source = with_a_room(fresh_source(tmp_path / "source"))
+    rooms = {
+        package: [*files, "annexe/__init__.py", "annexe/desk.py"] for package, files in modules_of_the_tree().items()
+    }
+    build = [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib"]
+    done = run([*build, str(tmp_path / "top")], source)
+    assert done.returncode == 0, done.stderr
+    for package in PACKAGES:
+        done = run([*build, str(tmp_path / "own")], source / "ros2_ws" / "src" / package)
+        assert done.returncode == 0, done.stderr
+    for place in ("top", "own"):
+        assert {package: python_files(tmp_path / place / package) for package in PACKAGES} == {
+            package: sorted(files) for package, files in rooms.items()
+        }
+        assert {item.name for item in (tmp_path / place).iterdir()} == set(PACKAGES)
+
+
 def test_wheel_built_from_the_sdist_in_a_clean_environment(tmp_path: Path) -> None:
     source = fresh_source(tmp_path / "source")
     build = run(
@@ -155,6 +194,7 @@ def test_wheel_built_from_the_sdist_in_a_clean_environment(tmp_path: Path) -> No
     assert imported.returncode == 0, imported.stderr
     assert all(Path(file).is_relative_to(venv) for file in imported.stdout.split())
     assert (venv / "bin" / "sar-eval").exists()
+    assert {package: python_files(Path(site_packages(venv)) / package) for package in PACKAGES} == modules_of_the_tree()
     for data in ("assets", "schemas"):
         carried = hashes(Path(site_packages(venv)) / "sar_analysis" / data)
         assert carried == hashes(ROOT / "analysis" / "sar_analysis" / data) != {}

@@ -2,7 +2,7 @@
 
 import os
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 NODES = ("sim", "csi", "swarm", "referee", "recorder", "manager")
 SHARED = ("worlds", "px4_params", "configs", "launch", "sar_msgs", "models")
@@ -26,7 +26,7 @@ def shared_files():
 setup(
     name="sar_eval",
     version="0.1.0",
-    packages=["sar_eval", "sar_eval.ros", "sar_eval.px4", "sar_eval.sitl"],
+    packages=find_packages(include=["sar_eval", "sar_eval.*"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/sar_eval"]),
         ("share/sar_eval", ["package.xml"]),

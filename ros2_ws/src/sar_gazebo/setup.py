@@ -1,11 +1,11 @@
 """The ROS 2 build of sar_gazebo: models and server configuration go to share/sar_gazebo/."""
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 setup(
     name="sar_gazebo",
     version="0.1.0",
-    packages=["sar_gazebo"],
+    packages=find_packages(include=["sar_gazebo", "sar_gazebo.*"]),
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/sar_gazebo"]),
         ("share/sar_gazebo", ["package.xml", "server.config"]),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -38,9 +38,18 @@ print("imported", len({modules!r}))
 
 
 def modules_of(package: str) -> list[str]:
-    found = [f"{package}.{m.name}" for m in pkgutil.iter_modules(PACKAGES[package].__path__)]
+    return [package, *modules_below(package, PACKAGES[package].__path__)]
+
+
+def modules_below(package: str, places: Iterable[str]) -> list[str]:
+    """Every module of the tree, named by its file: nothing is imported to look for it, and no folder is passed over."""
+    found = []
+    for place in map(Path, places):
+        files = (file.relative_to(place).with_suffix("") for file in sorted(place.rglob("*.py")))
+        names = (".".join(p for p in file.parts if p != "__init__") for file in files)
+        found += [f"{package}.{name}" for name in names if name]
     assert found
-    return [package, *found]
+    return found
 
 
 def walled_import(modules: list[str], forbidden: set[str]) -> subprocess.CompletedProcess[str]:
@@ -64,8 +73,13 @@ def test_the_wall_holds() -> None:
 
 @pytest.mark.parametrize("package", sorted(FOREIGN))
 def test_no_import_hides_in_a_function(package: str) -> None:
-    folder = Path(next(iter(PACKAGES[package].__path__)))
-    for path in folder.glob("*.py"):
+    assert foreign_imports(Path(next(iter(PACKAGES[package].__path__))), FOREIGN[package]) == []
+
+
+def foreign_imports(folder: Path, foreign: set[str]) -> list[str]:
+    """Where a file of the tree imports what it may not, as path and name."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = (
                 [alias.name for alias in node.names]
@@ -74,5 +88,15 @@ def test_no_import_hides_in_a_function(package: str) -> None:
                 if isinstance(node, ast.ImportFrom)
                 else []
             )
-            foreign = {name.split(".")[0] for name in names} & FOREIGN[package]
-            assert not foreign, f"{path.name} imports {foreign}"
+            bad = {name.split(".")[0] for name in names} & foreign
+            found += [f"{path.relative_to(folder).as_posix()} imports {name}" for name in sorted(bad)]
+    return found
+
+
+def test_rooms_of_a_package_are_looked_into(tmp_path: Path) -> None:
+    room = tmp_path / "radio"
+    room.mkdir()
+    for name, text in (("__init__.py", ""), ("channel.py", "def f():\n    from sar_sim.fleet import Fleet\n")):
+        (room / name).write_text(text)
+    assert modules_below("sar_swarm", [str(tmp_path)]) == ["sar_swarm.radio", "sar_swarm.radio.channel"]
+    assert foreign_imports(tmp_path, {"sar_sim"}) == ["radio/channel.py imports sar_sim"]

@@ -40,7 +40,8 @@ def fingerprint(package: str) -> str:
             continue
         folder = Path(spec.origin).parent
         for file in sorted(folder.rglob("*.py")):
-            digest.update(file.relative_to(folder).as_posix().encode() + file.read_bytes())
+            body = file.read_bytes()
+            digest.update(f"{file.relative_to(folder).as_posix()} {len(body)}\n".encode() + body)
     return digest.hexdigest()[:16]
 
 

@@ -2,9 +2,8 @@
 
 Here: gains, the memory row, quaternion attitude control, rate PID and control allocation with desaturation; the outer
 loops are in :mod:`sar_sim.vehicle.positioncontrol`. Frame NED/FRD, SI units, thrust and torque normalised. The law is
-that of PX4 v1.17 (modules mc_pos_control, mc_att_control, mc_rate_control, control_allocator, mc_hover_thrust_estimator) and
-obeys the same parameter names; docs/fidelity.md tells what is left out.
-"""
+that of PX4 v1.17 (modules mc_pos_control, mc_att_control, mc_rate_control, control_allocator,
+mc_hover_thrust_estimator) and obeys the same parameter names; docs/fidelity.md tells what is left out."""
 
 from __future__ import annotations
 

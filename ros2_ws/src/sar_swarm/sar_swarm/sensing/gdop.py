@@ -84,8 +84,8 @@ def fisher(
     """Fisher information float64[2, 2] about (x, y) in log-range and array phase, device height known.
 
     ``observations`` are rows of :mod:`sar_swarm.sensing.position`; only their geometry and standard deviations count.
-    Each drone's position (per axis) and yaw error is one draw shared by all its observations, the transmit power error one
-    draw shared by all: both are nuisance parameters with a prior, taken out by the Schur complement.
+    Each drone's position (per axis) and yaw error is one draw shared by all its observations, the transmit power error
+    one draw shared by all: both are nuisance parameters with a prior, taken out by the Schur complement.
     """
     total, mixed, power = np.zeros((2, 2)), np.zeros(2), 0.0
     for drone in np.unique(observations[:, DRONE]):
