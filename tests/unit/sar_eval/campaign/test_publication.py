@@ -17,7 +17,7 @@ from sar_eval.campaign.evaluation import FULL, REDUCED, STAGE1_SEEDS
 from sar_eval.campaign.manifest import code
 from sar_eval.campaign.publication import check_placeless, checked_commit, command_of
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 PACKAGES = tuple(f"ros2_ws/src/{name}/{name}" for name in ("sar_core", "sar_sim", "sar_swarm", "sar_eval"))
 
 

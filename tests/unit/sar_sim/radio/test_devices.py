@@ -24,7 +24,7 @@ from sar_sim.radio.devices import (
 from sar_sim.radio.radioconfig import load_radio
 from sar_sim.world.world import World, load_world
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 WORLDS = {file.stem: load_world(file) for file in sorted((ROOT / "worlds").glob("*.sdf"))}
 CONFIG = load_radio(ROOT / "configs/radio/default.yaml")
 

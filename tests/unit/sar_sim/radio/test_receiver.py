@@ -24,7 +24,7 @@ from sar_sim.world.world import load_world
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 RADIO = ROOT / "configs/radio"
 CONFIG = load_radio(RADIO / "default.yaml")
 FIELD = load_world(ROOT / "worlds/open_field.sdf")

@@ -25,7 +25,7 @@ from sar_sim.vehicle.positioncontrol import (
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 NAN = math.nan
 NAMES = ["x500", "sihsim_quadx"]
 

@@ -21,7 +21,7 @@ from sar_sim.vehicle.vehicle import estimated_attitude
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 ASSUMED = AssumedNoise(
     accel_mps2=0.35,
     gyro_rps=0.015,

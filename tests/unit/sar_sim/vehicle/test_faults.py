@@ -23,7 +23,7 @@ from sar_sim.vehicle.fleet import Fleet, FleetState, step_of_tick
 Floats = NDArray[np.float64]
 K = FaultKind
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 FREE = np.full(3, np.nan)
 BEGIN_S = 2.0
 

@@ -22,7 +22,7 @@ from sar_sim.vehicle.fleet import Fleet, add_path, stamp_ns, step_of_tick
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 FREE = np.full(3, np.nan)
 WIND = np.array([2.0, 1.0, 0.0])
 

@@ -16,7 +16,7 @@ from sar_sim.vehicle.airframe import load_vehicle
 from sar_sim.vehicle.autopilot import RATE_DT
 from sar_sim.vehicle.parameters import assumed_noise, gains_from, mixer_from, read_parameters
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 NAMES = ("x500", "sihsim_quadx")
 
 

@@ -36,7 +36,7 @@ from sar_sim.vehicle.vehicle import STEP_S, as_record
 
 Floats = NDArray[np.float64]
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 FREE = np.full(3, np.nan)
 ONES = np.ones(4)
 

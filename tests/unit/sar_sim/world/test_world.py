@@ -20,7 +20,7 @@ from sar_core.errors import InputError
 from sar_core.geometry import BOX, CYLINDER, nearest
 from sar_sim.world.world import RADIO_MATERIALS, World, contains, encloses, is_simple, load_world
 
-WORLDS = Path(__file__).resolve().parents[3] / "worlds"
+WORLDS = Path(__file__).resolve().parents[4] / "worlds"
 NAMES = ("open_field", "village", "forest", "collapsed_block")
 
 

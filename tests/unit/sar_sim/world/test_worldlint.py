@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sar_sim.world.worldlint import PX4_PLUGINS, SDF_COMMAND_PACKAGES, Finding, libsdformat_check, lint_world
 
-WORLDS = Path(__file__).resolve().parents[3] / "worlds"
+WORLDS = Path(__file__).resolve().parents[4] / "worlds"
 NAMES = ("open_field", "village", "forest", "collapsed_block")
 
 HUT = (

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sar_swarm.piloting.failsafe import Failsafe, Limits, Vigil, Vitals, assess
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 F = Failsafe
 NAN, INF = math.nan, math.inf
 WELL = Vitals(

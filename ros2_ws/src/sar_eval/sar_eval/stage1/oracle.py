@@ -23,6 +23,7 @@ from scipy.optimize import linear_sum_assignment
 
 import sar_analysis
 import sar_core
+import sar_eval
 import sar_sim
 import sar_swarm
 from sar_analysis.metrics.metrics import episode_metrics
@@ -43,13 +44,10 @@ PATTERN = "partitioned_lawnmower"
 SEED = 0
 """The oracle's own noise; a reference holds one flight per episode and noise level."""
 EPISODES_IN_SET = 50
-FLYING = (
-    *("briefing", "config", "episode", "orders", "outcome", "reference"),
-    *("score", "sensing", "simulator", "swarm"),
-)
-"""Modules of sar_eval that fly or score."""
-SCORING = ("bags", "coverage", "findings", "metrics", "motion")
-"""Modules of sar_analysis that turn a bag into its return."""
+FLYING = ("scenario", "backends", "episode", "stage1/oracle.py")
+"""Of sar_eval, what flies or scores."""
+SCORING = ("bags", "metrics")
+"""Of sar_analysis, what turns a bag into its return."""
 
 
 @dataclass(frozen=True)
@@ -181,14 +179,13 @@ def describe(scenario: Scenario) -> dict[str, Any]:
 
 def sources_sha256() -> str:
     """A hash of everything that flies or scores: a reference made by other code is flown again, not added to."""
-    own = Path(__file__).parent
-    files = [own / f"{name}.py" for name in FLYING]
-    files += [Path(str(sar_analysis.__file__)).parent / f"{name}.py" for name in SCORING]
-    for package in (sar_core, sar_sim, sar_swarm):
-        files += sorted(Path(str(package.__file__)).parent.glob("*.py"))
+    parts = [(sar_eval, name) for name in FLYING] + [(sar_analysis, name) for name in SCORING]
     digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    for package, part in (*parts, (sar_core, "."), (sar_sim, "."), (sar_swarm, ".")):
+        root = Path(str(package.__file__)).parent
+        place = root / part
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 
