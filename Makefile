@@ -47,10 +47,11 @@ containers: $(VENV)/.dev ## every test on a container engine (root, Debian: one 
 lint: $(VENV)/.dev ## style only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: $(VENV)/.dev ## types only
 	$(BIN)/mypy
-	$(BIN)/mypy scripts
+	$(BIN)/mypy scripts benchmarks
 
 bench: $(VENV)/.dev ## every speed figure, beside its peer
 	$(BIN)/sar-eval bench

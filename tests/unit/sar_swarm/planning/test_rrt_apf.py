@@ -10,7 +10,7 @@ import pytest
 
 from sar_core.geometry import box, no_obstacles
 from sar_core.streams import stream
-from sar_swarm.piloting.dice import seed
+from sar_swarm.planning.dice import seed
 from sar_swarm.planning.planmap import PlanMap, plan_map
 from sar_swarm.planning.rrt_apf import Code, Problem, find_corners, plan_path
 from sar_swarm.planning.shortcut import cut_corners, length_of

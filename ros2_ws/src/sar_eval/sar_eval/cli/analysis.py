@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sar_core.errors import ContractError, MissingDependencyError
-from sar_eval.cli.console import Json, bar, note, out, say
+from sar_eval.cli.console import Json, bar, err, note, out, say
 
 prereg_app = typer.Typer(
     no_args_is_help=True,
@@ -248,3 +248,18 @@ def prereg_lock(registration: Annotated[Path, typer.Argument(help="Registration 
     prereg = _library("prereg.prereg")
     digest = prereg.lock(registration)
     say(f"{prereg.lock_path(registration)}: locks {digest[:12]}; commit both before flying")
+
+
+def draw(
+    bag: Annotated[Path, typer.Argument(help="A recorded episode (folder).")],
+    picture: Annotated[Path, typer.Option("--out", help="PNG or SVG to write.")] = Path("mission.png"),
+) -> None:
+    """Draw a flown mission from its bag: map, tracks, coverage over time, events.
+
+    Example: sar-eval draw runs/first/EPISODE --out mission.png
+    """
+    from sar_eval.studies.drawing import draw_bag
+
+    with err.status("reading the bag"):
+        draw_bag(bag, picture)
+    say(f"{picture} written")

@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sar_core.errors import ContractError, InputError
 from sar_core.streams import stream
+from sar_core.validation import describe_validation
 from sar_eval.scenario.resources import share_dir, world_path
 from sar_sim.radio.devices import Device, Kind, make_devices
-from sar_sim.vehicle.airframe import describe_validation
 from sar_sim.world.world import load_world
 
 SCHEMA_VERSION = 1

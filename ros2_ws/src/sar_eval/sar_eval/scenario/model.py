@@ -18,12 +18,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from sar_core.errors import InputError
 from sar_core.streams import stream
+from sar_core.validation import describe_validation
 from sar_eval.scenario.episodeset import EpisodeSet, load_set
 from sar_eval.scenario.resources import params_path, share_dir, vehicle_path, world_path
 from sar_eval.scenario.tiers import fit
 from sar_sim.radio.devices import Device, make_devices
 from sar_sim.radio.radioconfig import RadioConfig, config_sha256, load_radio
-from sar_sim.vehicle.airframe import Vehicle, describe_validation, load_vehicle
+from sar_sim.vehicle.airframe import Vehicle, load_vehicle
 from sar_sim.vehicle.faults import Fault, FaultKind
 from sar_sim.world.world import World, load_world
 from sar_swarm.piloting.patterns import PATTERNS, canonical

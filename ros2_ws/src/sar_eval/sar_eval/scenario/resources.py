@@ -38,6 +38,12 @@ def share_dir(name: str) -> Path:
     raise MissingDataError(f"shared folder {name!r} not found; looked at {looked_at}: install sar-eval again")
 
 
+def checkout() -> Path | None:
+    """The top of the source tree this code lies in, if it is not installed."""
+    package = Path(__file__).resolve().parents[1]
+    return package.parents[3] if package.parts[-4:] == ("ros2_ws", "src", PACKAGE, PACKAGE) else None
+
+
 def world_path(name_or_path: str | os.PathLike[str]) -> Path:
     """The SDF file of a world given by its bare name ("village") or by a path."""
     return _named_file("world", "worlds", ".sdf", name_or_path)

@@ -22,8 +22,8 @@ from sar_swarm.piloting.controller import ABEAM_M
 from sar_swarm.piloting.errand import ROUTE_ACCEPT_M
 from sar_swarm.piloting.navigation import Chart
 from sar_swarm.piloting.patterns import MEMORY, Place, draw_step, fixed_route
+from sar_swarm.piloting.waypoints import along_field, least_visited, remember_all, wander
 from sar_swarm.planning.routes import Area, inner_area
-from sar_swarm.planning.waypoints import along_field, least_visited, remember_all, wander
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from sar_core.errors import InputError
 from sar_core.radio import LIGHT_MPS
-from sar_sim.vehicle.airframe import describe_validation
+from sar_core.validation import describe_validation
 from sar_sim.world.world import RADIO_MATERIALS
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sar_core.errors import InputError
+from sar_core.validation import describe_validation
 from sar_sim.vehicle.autopilot import Gains
 from sar_sim.vehicle.estimator import FilterGains, design_filter
 from sar_sim.vehicle.parameters import assumed_noise, gains_from, mixer_from, read_parameters
@@ -93,24 +94,6 @@ class Vehicle:
             as_record(self.filter_gains),
             as_record(self.noise),
         )
-
-
-def describe_validation(path: Path, error: ValidationError) -> str:
-    """The first problem pydantic found, as one line: file, key, value, what is allowed.
-
-    A misspelt key is missing under its right name and unknown under the one given, which helps more.
-    """
-    problems = error.errors()
-    first = problems[0]
-    if first["type"] == "missing":
-        first = next((p for p in problems if p["type"] == "extra_forbidden"), first)
-    key = ".".join(str(part) for part in first["loc"]) or "(top level)"
-    given = first.get("input")
-    if first["type"] == "extra_forbidden":
-        return f"{path}: unknown key {key!r} (value {given!r}); remove it or correct its name"
-    if first["type"] == "missing":
-        return f"{path}: key {key!r} is missing"
-    return f"{path}: {key} = {given!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 def _read(path: Path) -> tuple[Any, bytes]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sar_core.compiled import compiled
 from sar_core.streams import label_key
-from sar_swarm.piloting.dice import seed
+from sar_swarm.planning.dice import seed
 from sar_swarm.planning.lattice import flood
 from sar_swarm.planning.planmap import FREE, PlanMap, blocker, clearance_at, open_map, within
 from sar_swarm.planning.shortcut import cut_corners

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
-from sar_swarm.piloting.dice import Words, uniform
+from sar_swarm.planning.dice import Words, uniform
 from sar_swarm.planning.planmap import PlanMap, edge_free
 
 Floats = NDArray[np.float64]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
-from sar_swarm.piloting.dice import Words, uniform
+from sar_swarm.planning.dice import Words, uniform
 from sar_swarm.planning.planmap import FREE, PlanMap, blocker, bypass, clearance_at, edge_free, repulsion, within
 
 Floats = NDArray[np.float64]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sar_core.streams import stream
 from sar_swarm.piloting.patterns import Place, Walk, draw_step, known_visits, next_waypoint, remember, start_walk
+from sar_swarm.piloting.waypoints import ENTERED, along_field, least_visited, remember_all, wander
 from sar_swarm.planning.routes import inner_area
-from sar_swarm.planning.waypoints import ENTERED, along_field, least_visited, remember_all, wander
 
 AREA = (-200.0, -150.0, 200.0, 250.0)
 INNER = inner_area(AREA, 28.0)
