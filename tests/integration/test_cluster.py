@@ -18,8 +18,9 @@ from sar_core.errors import ContractError, RunError
 from sar_eval.campaign.campaign import open_campaign
 from sar_eval.campaign.cluster import Cluster, fly_remote
 from sar_eval.campaign.ledger import LEDGER
-from sar_eval.campaign.manifest import code, make_manifest
+from sar_eval.campaign.manifest import make_manifest
 from sar_eval.campaign.plan import Choice, make_plan
+from sar_eval.campaign.sources import code
 from sar_eval.campaign.workers import Crew, Job
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.scenario.model import Scenario

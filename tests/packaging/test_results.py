@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shlex
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,17 @@ from sar_analysis.table import analyze
 from sar_eval.campaign.evaluation import FULL, STAGE1_SEEDS
 from sar_eval.campaign.manifest import Manifest, read_manifest
 from sar_eval.campaign.plan import parse_numbers
-from sar_eval.campaign.publication import FLOWN, FOLDER, FOUND, HOST_KEYS, RECORDS, ROWS, RUN_KEYS, SEEDS
+from sar_eval.campaign.publication import (
+    FLOWN,
+    FOLDER,
+    FOUND,
+    HOST_KEYS,
+    RECORDS,
+    ROWS,
+    RUN_KEYS,
+    SEEDS,
+    checked_commit,
+)
 from sar_eval.cli.app import app
 from sar_eval.scenario.episodeset import load_set
 
@@ -150,6 +161,15 @@ def test_it_names_no_machine_and_no_place(published: Path) -> None:
     assert all(set(record["run"]) <= set(RUN_KEYS) for record in records(published))
     for file in sorted(file for file in published.rglob("*") if file.is_file()):
         assert A_PLACE.search(read_text(file)) is None, file.name
+
+
+def test_its_commit_has_the_code_that_flew_it(published: Path) -> None:
+    """By the rule that its manifest was hashed by, whatever the rule is today."""
+    manifest = manifest_of(published)
+    known = subprocess.run(["git", "-C", str(ROOT), "cat-file", "-e", manifest.host["commit"]], capture_output=True)
+    if known.returncode != 0:
+        pytest.skip(f"commit {manifest.host['commit'][:12]} is not in this checkout: git fetch --unshallow gets it")
+    assert checked_commit(ROOT, manifest.host["commit"], manifest) == manifest.host["commit"]
 
 
 def test_it_is_the_default_campaign() -> None:

@@ -18,11 +18,11 @@ def read_text(path: Path) -> str:
         unpacked: bytes = frame.decompress(path.read_bytes())
     except zstandard.ZstdError as error:
         raise ValueError(f"no zstd: {error}") from error
-    if not frame.eof:
-        raise ValueError("zstd that ends too soon")
+    if not frame.eof or frame.unused_data:
+        raise ValueError("zstd that ends too soon, or goes on after its end")
     return unpacked.decode("utf-8")
 
 
 def write_compressed(path: Path, text: str) -> None:
-    """The text as a .zst file, packed as small as is sensible."""
-    path.write_bytes(zstandard.ZstdCompressor(level=19).compress(text.encode("utf-8")))
+    """The text as a .zst file, packed as small as is sensible; a checksum tells who reads it whether it is whole."""
+    path.write_bytes(zstandard.ZstdCompressor(level=19, write_checksum=True).compress(text.encode("utf-8")))

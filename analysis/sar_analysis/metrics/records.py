@@ -5,7 +5,6 @@ A record lacks what only a bag can tell: comfort, and who scanned what. Those fi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.metrics.task import task_sha256
 from sar_core.errors import ContractError
 from sar_core.reward import Counts
+from sar_core.sealed import unseal
 
 SCHEMA_VERSION = 1
 
@@ -55,20 +55,18 @@ _SAME = [
 def parse_record(line: str, where: str) -> EpisodeMetrics:
     """One line of a JSONL file; `where` names file and line for errors."""
     try:
-        record = json.loads(line, parse_constant=_refuse)
-        version = record.get("schema_version")
-    except (ValueError, AttributeError) as error:
+        record = unseal(line)
+    except ValueError as error:
         raise ContractError(f"{where}: not a JSON object of numbers and words: {error}") from error
+    version = record.get("schema_version")
     if version != SCHEMA_VERSION:
         raise SchemaVersionError(f"{where}: schema_version is {version}; this analysis reads {SCHEMA_VERSION}")
     try:
-        return _metrics(record["result"])
+        run = record.get("run")
+        version = run.get("version", "") if isinstance(run, dict) else ""
+        return _metrics({"version": version, **record["result"]})
     except (KeyError, TypeError, ValueError) as error:
         raise ContractError(f"{where}: the record's result lacks or mistypes {error}") from error
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number; an undefined value is null")
 
 
 def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:

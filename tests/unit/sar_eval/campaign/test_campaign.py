@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_core.errors import ContractError, InputError, MissingDataError, RunError
+from sar_core.sealed import seal, unseal
 from sar_eval.campaign.campaign import RESULTS, open_campaign
 from sar_eval.campaign.ledger import LEDGER, Ledger, read_ledger
-from sar_eval.campaign.manifest import MANIFEST, Manifest, flying_modules, make_manifest, read_manifest
+from sar_eval.campaign.manifest import MANIFEST, Manifest, make_manifest, read_manifest
 from sar_eval.campaign.merging import merge
-from sar_eval.campaign.plan import Choice, Plan, Task, cost, flight_order, make_plan, parse_numbers, parse_shard, select
+from sar_eval.campaign.plan import Plan, cost, flight_order, make_plan, parse_numbers, parse_shard, select
 from sar_eval.campaign.workers import Job, Outcome
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Scenario
 from tests.soak.killcheck import result_part
-
-CHOICE = Choice(
-    scenario=Scenario(drones=2, duration_s=5.0, radio=None),
-    worlds=("village",),
-    patterns=("boustrophedon", "spiral"),
-    victims="both",
-    seeds=(4, 1),
-    episodes=(0, 1, 2),
-    episode_set="v1",
-)
+from tests.unit.sar_eval.campaign.desk import CHOICE, Desk, fly, made_up
 
 
 @pytest.fixture(scope="module")
@@ -45,47 +34,6 @@ def plan() -> Plan:
 @pytest.fixture(scope="module")
 def manifest(plan: Plan) -> Manifest:
     return make_manifest(plan)
-
-
-def made_up(task: Task) -> Record:
-    """A record as if flown; which missions collide follows from the seed alone."""
-    result: dict[str, Any] = {
-        "episode_id": task.key,
-        "valid": True,
-        "invalid_reason": None,
-        "collisions": int(task.seed == 4 and task.index == 1),
-        "false_alarms": None,
-        "coverage": task.index / 7,
-    }
-    return Record(result, {"wall_s": 2.0, "setup_s": 0.0, "rtf": 50.0, "bag": None})
-
-
-class Desk:
-    """Flyers that fly nothing: records are made up, and a bag is a folder with a note."""
-
-    def __init__(self, outcome: Callable[[Job], Outcome] | None = None, limit: int = 10_000) -> None:
-        self.flown: list[Job] = []
-        self._outcome = outcome
-        self._limit = limit
-
-    def fly(self, more: Callable[[], Job | None], stop: Callable[[], str | None]) -> Generator[Outcome, None, None]:
-        while stop() is None and len(self.flown) < self._limit and (job := more()) is not None:
-            self.flown.append(job)
-            yield self._outcome(job) if self._outcome else self.record(job)
-
-    @staticmethod
-    def record(job: Job) -> Outcome:
-        bag = None
-        if job.scratch is not None:
-            bag = Path(job.scratch) / f"flight-{job.task.key}" / job.task.key
-            bag.mkdir(parents=True)
-            (bag / "note").write_text(job.task.key)
-        return Outcome(job, made_up(job.task), None if bag is None else str(bag))
-
-
-def fly(folder: Path, manifest: Manifest, tasks: Iterable[Task], desk: Desk, **options: Any) -> Any:
-    with open_campaign(folder, manifest) as campaign:
-        return campaign.fly(list(tasks), desk, **options)
 
 
 def test_the_plan_is_the_product_in_a_fixed_order(plan):
@@ -207,9 +155,9 @@ def test_a_ledger_spoiled_in_the_middle_is_refused(plan, manifest, tmp_path):
     ledger.write_bytes(lines[0] + b"garbage\n" + lines[2])
     with pytest.raises(ContractError, match=r"episodes.jsonl:2"):
         fly(tmp_path / "c", manifest, plan.tasks, Desk())
-    other = json.loads(lines[0])
+    other = unseal(lines[0].decode())
     other["result"]["collisions"] = 9
-    ledger.write_bytes(lines[0] + json.dumps(other).encode() + b"\n")
+    ledger.write_bytes(lines[0] + seal(other).encode() + b"\n")
     with pytest.raises(ContractError, match="second time"):
         read_ledger(ledger)
 
@@ -402,10 +350,44 @@ def test_merge_refuses_gaps_strangers_and_contradictions_and_leaves_nothing(plan
         merge([first, second], tmp_path / "whole", partial=True)
 
 
-def test_the_code_hash_covers_what_flies_and_not_what_tells(plan):
-    names = {path.stem for path in flying_modules()}
-    assert {"episode", "config", "sensing", "episodeset", "logbook", "recorder", "resources"} <= names
-    assert not names & {"cli", "campaign", "campaigncli", "console", "drawing", "doctor"}
+def test_merge_refuses_a_mission_that_leads_out_of_the_folder(plan, manifest, tmp_path):
+    """In the plan or in the ledger: named, and nothing is written anywhere."""
+    home = tmp_path / "runs"
+    fly(home / "shard", manifest, plan.tasks[:2], Desk())
+    outside = replace(manifest, episodes=("../../escaped", *manifest.episodes[1:]))
+    outside.write(home / "shard")
+    with pytest.raises(ContractError, match=r"manifest\.json: name '\.\./\.\./escaped'"):
+        merge([home / "shard"], home / "whole", partial=True)
+    manifest.write(home / "shard")
+    with (home / "shard" / LEDGER).open("a") as file:
+        file.write(seal(Record({"episode_id": "../x"}, {}).as_dict()) + "\n")
+    with pytest.raises(ContractError, match=r"episodes\.jsonl:3: name '\.\./x'"):
+        merge([home / "shard"], home / "whole", partial=True)
+    assert {item.name for item in tmp_path.rglob("*")} == {
+        "runs",
+        "shard",
+        MANIFEST,
+        LEDGER,
+        ".lock",
+        "logs",
+        "campaign.log",
+    }
+
+
+def test_a_version_in_older_results_is_not_compared(plan, manifest, tmp_path):
+    """Shards flown before and after the version left the result are one campaign."""
+
+    def older(job: Job) -> Outcome:
+        made = Desk.record(job)
+        assert made.record is not None
+        made.record.result["version"] = "0.0.9"
+        return made
+
+    fly(tmp_path / "old", manifest, plan.tasks[:3], Desk(older))
+    fly(tmp_path / "new", manifest, plan.tasks, Desk())
+    assert merge([tmp_path / "old", tmp_path / "new"], tmp_path / "whole").recorded == 24
+    ending = fly(tmp_path / "old", manifest, plan.tasks[:3], Desk(), bags="all")
+    assert ending.differing == ()
 
 
 def test_a_campaign_knows_only_records_of_its_plan(plan, manifest, tmp_path):

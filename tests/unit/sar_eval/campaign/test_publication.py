@@ -14,11 +14,14 @@ import pytest
 from sar_analysis.bags.textfiles import write_compressed
 from sar_core.errors import ContractError, InputError
 from sar_eval.campaign.evaluation import FULL, REDUCED, STAGE1_SEEDS
-from sar_eval.campaign.manifest import code
-from sar_eval.campaign.publication import check_placeless, checked_commit, command_of
+from sar_eval.campaign.manifest import RULE, Manifest
+from sar_eval.campaign.publication import check_placeless, checked_commit, command_of, sources_by_rule_1
+from sar_eval.campaign.sources import code
 
 ROOT = Path(__file__).resolve().parents[4]
-PACKAGES = tuple(f"ros2_ws/src/{name}/{name}" for name in ("sar_core", "sar_sim", "sar_swarm", "sar_eval"))
+PACKAGES = tuple(
+    f"ros2_ws/src/{name}/{name}" for name in ("sar_core", "sar_sim", "sar_swarm", "sar_eval", "sar_gazebo")
+)
 
 
 def git(folder: Path, *words: str) -> str:
@@ -37,28 +40,54 @@ def committed_sources(folder: Path) -> Path:
     return folder
 
 
+def manifest_with(code: dict[str, Any], **decides: Any) -> Manifest:
+    return Manifest({"code": code, **decides}, (), {})
+
+
+def flown_now() -> Manifest:
+    return manifest_with(code(), identity_rule=RULE)
+
+
 def test_a_commit_is_known_by_the_sources_that_fly(tmp_path: Path) -> None:
-    checkout = committed_sources(tmp_path)
+    checkout, flown = committed_sources(tmp_path), flown_now()
     flew = git(checkout, "rev-parse", "HEAD")
-    assert checked_commit(checkout, "HEAD", code()) == flew and re.fullmatch("[0-9a-f]{40}", flew)
-    changes = ((f"{PACKAGES[3]}/evalcli.py", None), (f"{PACKAGES[2]}/gate.py", "sar_swarm"), (PACKAGES[3], "sar_eval"))
+    assert checked_commit(checkout, "HEAD", flown) == flew and re.fullmatch("[0-9a-f]{40}", flew)
+    changes = (
+        *((f"{PACKAGES[3]}/evalcli.py", None), (f"{PACKAGES[2]}/gate.py", "sar_swarm/sensing/gate.py")),
+        *((f"{PACKAGES[3]}/px4/world.py", "sar_eval/px4/world.py"), (f"{PACKAGES[4]}/world.py", "sar_gazebo/world.py")),
+    )
     for place, told in changes:
-        file = tmp_path / place if place.endswith(".py") else tmp_path / place / "episode.py"
+        file = tmp_path / place
         file.write_text(file.read_text() + "\n")
         git(checkout, "commit", "--quiet", "--all", "--message", "changed")
         if told is None:
-            assert checked_commit(checkout, "HEAD", code()) == git(checkout, "rev-parse", "HEAD") != flew
+            assert checked_commit(checkout, "HEAD", flown) == git(checkout, "rev-parse", "HEAD") != flew
             continue
-        with pytest.raises(ContractError, match=rf"commit HEAD: its .*{told} is not the code that flew"):
-            checked_commit(checkout, "HEAD", code())
-    assert checked_commit(checkout, flew[:12], code()) == flew
+        with pytest.raises(ContractError, match=rf"commit HEAD: its .*{told}.* is not the code that flew"):
+            checked_commit(checkout, "HEAD", flown)
+    assert checked_commit(checkout, flew[:12], flown) == flew
+
+
+def test_a_manifest_without_a_rule_is_checked_by_the_first_one(tmp_path: Path) -> None:
+    checkout = committed_sources(tmp_path)
+    flown = manifest_with(sources_by_rule_1({Path(place).name: tmp_path / place for place in PACKAGES}))
+    assert checked_commit(checkout, "HEAD", flown) == git(checkout, "rev-parse", "HEAD")
+    for place, told in ((f"{PACKAGES[3]}/px4/world.py", None), (f"{PACKAGES[3]}/episode.py", "sar_eval")):
+        file = tmp_path / place
+        file.write_text(file.read_text() + "\n")
+        git(checkout, "commit", "--quiet", "--all", "--message", "changed")
+        if told is None:
+            checked_commit(checkout, "HEAD", flown)
+            continue
+        with pytest.raises(ContractError, match=f"commit HEAD: its {told} is not the code that flew"):
+            checked_commit(checkout, "HEAD", flown)
 
 
 @pytest.mark.parametrize("commit", ["nobody", "0123456789ab", "--all"])
 def test_a_commit_nobody_knows_is_refused(tmp_path: Path, commit: str) -> None:
     git(tmp_path, "init", "--quiet")
     with pytest.raises(InputError, match=f"commit {commit}: git does not find it"):
-        checked_commit(tmp_path, commit, code())
+        checked_commit(tmp_path, commit, flown_now())
 
 
 @pytest.mark.parametrize(

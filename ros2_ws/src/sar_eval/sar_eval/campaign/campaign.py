@@ -23,7 +23,8 @@ from typing import Any, Protocol
 from sar_core.errors import ContractError, InputError, RunError
 from sar_eval.bag.folders import ready_folder
 from sar_eval.bag.store import BAGS, BagStore, open_bags
-from sar_eval.campaign.ledger import LEDGER, Ledger, Lock, write_whole
+from sar_eval.campaign.acceptance import Acceptance
+from sar_eval.campaign.ledger import LEDGER, PACKED, Ledger, Lock, write_whole
 from sar_eval.campaign.manifest import MANIFEST, Manifest, check_same, read_manifest
 from sar_eval.campaign.plan import Task
 from sar_eval.campaign.replay import differences
@@ -81,7 +82,7 @@ def open_campaign(folder: Path, manifest: Manifest, bags_url: str | None = None)
     with Lock(folder):
         found = read_manifest(folder)
         if found is None:
-            taken = [name for name in (LEDGER, RESULTS, BAGS, LOGS) if os.path.lexists(folder / name)]
+            taken = [name for name in (LEDGER, PACKED, RESULTS, BAGS, LOGS) if os.path.lexists(folder / name)]
             if taken:
                 raise InputError(f"{folder}: holds {taken[0]} but no {MANIFEST}; choose another folder")
             manifest.write(folder)
@@ -98,14 +99,19 @@ class Campaign:
     manifest: Manifest
     bags: BagStore
     ledger: Ledger = field(init=False)
+    door: Acceptance = field(init=False)
     differing: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.folder)
+        self.door = Acceptance(self.manifest)
         planned = set(self.manifest.episodes)
         foreign = next((key for key in self.ledger.records if key not in planned), None)
         if foreign is not None:
             raise ContractError(f"{self.ledger.path}: {foreign} is not in the plan of {MANIFEST}")
+        for key, record in self.ledger.records.items():
+            if wrong := self.door.complaint(record):
+                raise ContractError(f"{self.ledger.path}: {key}: {wrong}; this ledger is not of one experiment")
         if self.ledger.torn_bytes:
             self.log(f"cut {self.ledger.torn_bytes} bytes of an unfinished line off {LEDGER}")
         self.bags.clear()
@@ -182,17 +188,31 @@ class Campaign:
             self.log(f"{key}: INVALID({outcome.reason}): {outcome.message}")
         for spoilt in () if outcome.record is None else outcome.record.run.get("spoilt_attempts", ()):
             self.log(f"{key}: an attempt was spoilt ({spoilt['reason']}: {spoilt['detail']})")
-        if outcome.job.again:
-            self._compare(outcome)
-            return None
         record = outcome.record
         if record is None:
             assert outcome.reason is not None
             record = invalid_record(outcome.job.task.prepare(), outcome.reason)
-        elif outcome.bag is not None:
+        self._refuse_mixture(outcome, record)
+        if outcome.job.again:
+            self._compare(outcome)
+            return None
+        if outcome.record is not None and outcome.bag is not None:
             record.run["bag"] = self.bags.keep(outcome.bag, key)
         self.ledger.append(record)
         return record
+
+    def _refuse_mixture(self, outcome: Outcome, record: Record) -> None:
+        """End the campaign rather than take in what was flown with other files than the rest of it."""
+        wrong = self.door.complaint(record) or (self.door.other_code(outcome.code) if outcome.code else "")
+        if not wrong and outcome.inputs:
+            wrong = self.door.edited(record.result, outcome.inputs)
+        if wrong:
+            told = f"{outcome.job.task.key}: {wrong}"
+            self.log(f"{told}; its record was left out")
+            raise ContractError(
+                f"{told}; its record was left out and nothing was mixed in: put it back as it was and give the same "
+                "command again, or begin another campaign in another folder"
+            )
 
     def _compare(self, outcome: Outcome) -> None:
         """A mission flown again must come out the same to the last digit; its bag says so by its name."""

@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from sar_core.errors import ContractError, MissingDependencyError, RunError
-from sar_eval.campaign.manifest import code
+from sar_eval.campaign.sources import code, first_difference
 from sar_eval.campaign.workers import POLL_S, Job, Outcome, fly_job
 
 CONNECT_S = 30.0
@@ -17,7 +17,7 @@ QUEUED = 2
 """Jobs handed out per worker: one in the air, one waiting, so that nobody idles while a record travels."""
 
 
-def fly_remote(job: Job, expected: dict[str, str]) -> Outcome:
+def fly_remote(job: Job, expected: dict[str, Any]) -> Outcome:
     """What runs on a cluster's worker; one that joined later with other code refuses as well."""
     changed = differing(code(), expected)
     if changed:
@@ -25,13 +25,14 @@ def fly_remote(job: Job, expected: dict[str, str]) -> Outcome:
     return fly_job(job)
 
 
-def differing(theirs: dict[str, str], ours: dict[str, str]) -> str | None:
+def differing(theirs: dict[str, Any], ours: dict[str, Any]) -> str | None:
     """The first part of the code in which a worker is not like us, in words."""
-    for key in {**ours, **theirs}:
-        here, there = ours.get(key, "absent"), theirs.get(key, "absent")
-        if here != there:
-            return f"{key} is {there[:12]}, here it is {here[:12]}: install the same version on every worker"
-    return None
+    parted = first_difference(theirs, ours)
+    if parted is None:
+        return None
+    key, there, here = parted
+    mend = f"set OPENBLAS_CORETYPE={here}" if key == "openblas" else "install the same version"
+    return f"{key} is {there}, here it is {here}: {mend} on every worker"
 
 
 class Cluster:

@@ -1,6 +1,7 @@
 """A campaign's ledger: one episode record per line, on disk before anything else happens, written by one process.
 
-Whatever kills the writer, a line is whole or it is the torn last one, which the next start takes away.
+Whatever kills the writer, a line is whole or it is the torn last one, which the next start takes away. Each line
+carries a checksum, so that a changed digit is noticed. A ledger that has moved house is compressed until it is opened.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from sar_analysis.bags.textfiles import COMPRESSED, read_text
 from sar_core.errors import ContractError, InputError, RunError
-from sar_eval.episode.record import SCHEMA_VERSION, Record
+from sar_core.names import checked_name
+from sar_core.sealed import seal, unseal
+from sar_eval.episode.record import SCHEMA_VERSION, Record, compared
 
 LEDGER = "episodes.jsonl"
+PACKED = f"{LEDGER}{COMPRESSED}"
 LOCK = ".lock"
 
 
@@ -51,37 +56,55 @@ class Lock:
 
 
 def read_ledger(path: Path) -> dict[str, Record]:
-    """Records by episode id, in the order they were flown. A torn last line is left out.
+    """Records by episode id, in the order they were flown; from the compressed ledger where there is no other.
 
-    The same mission twice is refused unless both lines have the same result.
+    A torn last line is left out. The same mission twice is refused unless both lines have the same result.
     """
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise InputError(f"{path}: cannot read the ledger ({error.strerror})") from error
     records: dict[str, Record] = {}
-    whole = raw[: raw.rfind(b"\n") + 1]
-    for number, line in enumerate(whole.splitlines(), start=1):
+    *lines, torn = _raw(path).split(b"\n")
+    if b"\r" in torn or torn.count(b'{"schema_version"') > 1:
+        raise ContractError(f"{path}: more than one line after its last line feed; no kill leaves that, so none is cut")
+    for number, line in enumerate(lines, start=1):
         record = _parse(line, f"{path}:{number}")
-        key = record.result["episode_id"]
-        if key in records and records[key].result != record.result:
+        key = checked_name(record.result["episode_id"], f"{path}:{number}")
+        if key in records and compared(records[key].result) != compared(record.result):
             raise ContractError(f"{path}:{number}: {key} stands here a second time with another result")
         records.setdefault(key, record)
     return records
 
 
+def _raw(path: Path) -> bytes:
+    packed = path.with_name(f"{path.name}{COMPRESSED}")
+    try:
+        if path.exists() or not packed.exists():
+            return path.read_bytes()
+        return read_text(packed).encode()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the ledger ({error.strerror})") from error
+    except ValueError as error:
+        raise ContractError(f"{packed}: cannot unpack the ledger ({error})") from error
+
+
 def _parse(line: bytes, where: str) -> Record:
     try:
-        row = json.loads(line)
-        version, result, run = row["schema_version"], row["result"], row["run"]
-        key = result["episode_id"]
-    except (ValueError, KeyError, TypeError) as error:
+        row = unseal(line.decode("utf-8"))
+        version, result, run = row.pop("schema_version"), row.pop("result"), row.pop("run")
+        if row or not isinstance(result, dict) or not isinstance(run, dict) or "episode_id" not in result:
+            raise ValueError("expected schema_version, result with an episode_id, and run")
+    except (ValueError, KeyError) as error:
         raise ContractError(f"{where}: not an episode record ({error})") from error
-    if version != SCHEMA_VERSION or not isinstance(key, str) or not isinstance(run, dict):
+    if version != SCHEMA_VERSION:
         raise ContractError(f"{where}: schema_version is {version}; this version reads {SCHEMA_VERSION}")
     return Record(result, run)
+
+
+def _line(record: Record) -> str:
+    try:
+        return f"{seal(record.as_dict())}\n"
+    except ValueError as error:
+        raise ContractError(f"{record.result['episode_id']}: its record holds what is no number ({error})") from error
 
 
 class Ledger:
@@ -90,6 +113,8 @@ class Ledger:
     def __init__(self, folder: Path) -> None:
         self.path = folder / LEDGER
         self.records = read_ledger(self.path)
+        if self.records and not self.path.exists():
+            write_whole(self.path, "".join(_line(record) for record in self.records.values()))
         self.torn_bytes = self._mend()
 
     def _mend(self) -> int:
@@ -109,7 +134,7 @@ class Ledger:
 
     def append(self, record: Record) -> None:
         """One line, whole and on the disk when this returns; a full disk leaves the ledger as it was."""
-        line = (json.dumps(record.as_dict()) + "\n").encode()
+        line = _line(record).encode()
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
@@ -136,7 +161,7 @@ class Ledger:
         left = {key: record for key, record in self.records.items() if key not in gone}
         taken = [self.records[key] for key in self.records if key in gone]
         if taken:
-            write_whole(self.path, "".join(json.dumps(record.as_dict()) + "\n" for record in left.values()))
+            write_whole(self.path, "".join(_line(record) for record in left.values()))
             self.records = left
         return taken
 

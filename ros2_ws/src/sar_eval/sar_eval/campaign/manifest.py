@@ -1,92 +1,37 @@
 """What a campaign is: a manifest whose identity covers everything that decides its results, and nothing else.
 
-Number of workers, shard, order, host and bags are not part of it: they change no result.
+Number of workers, shard, order, host, bags and the package's version are not part of it: they change no result. What
+autopilots say they are is known only once they fly; records are held to it one by one, as to the inputs.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import importlib.metadata
-import importlib.util
 import json
 import os
 import platform
-import socket
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sar_core.errors import ContractError, InputError
+from sar_core.names import checked_name
 from sar_eval import __version__
 from sar_eval.campaign.ledger import plain, write_whole
 from sar_eval.campaign.plan import Plan
+from sar_eval.campaign.sources import code, leaves, stage1_sources
 from sar_eval.scenario.model import SET_DECIDES, Episode
+from sar_eval.scenario.resources import share_dir
+from sar_eval.scenario.tiers import piloted
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
-ROOMS = ("sar_core", "sar_sim", "sar_swarm")
-LIBRARIES = ("numpy", "numba", "llvmlite", "scipy")
-"""Libraries whose version may change bits of a result."""
+RULE = 2
+"""How code is hashed: file by file, all that flies. A manifest that names no rule was hashed by the first one, package
+by package and one level deep; it can be read, merged and published, but not flown on."""
 CHOSEN = ("world", "pattern", "victim_absent", "episode_set")
 """Keys of a scenario that differ between the conditions of a campaign."""
-FLYING = "episode"
-"""The module of sar_eval that flies; what it imports within sar_eval flies too."""
-
-
-@cache
-def code() -> dict[str, str]:
-    """Hashes of all sources that decide what an episode comes to, and versions of the libraries under them."""
-    versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
-    return {**sources(_folder), **versions, "python": ".".join(platform.python_version_tuple()[:2])}
-
-
-def sources(folder_of: Callable[[str], Path]) -> dict[str, str]:
-    """Hash of each package's sources that fly, wherever a copy of them lies."""
-    hashes = {room: _digest_files(sorted(folder_of(room).glob("*.py"))) for room in ROOMS}
-    return {**hashes, "sar_eval": _digest_files(flying_modules(folder_of("sar_eval")))}
-
-
-def flying_modules(folder: Path | None = None) -> list[Path]:
-    """Files of sar_eval, this one or a copy, that ``episode`` needs, found by following its imports."""
-    folder = _folder("sar_eval") if folder is None else folder
-    found: dict[str, Path] = {}
-    waiting = [FLYING]
-    while waiting:
-        name = waiting.pop()
-        path = folder / f"{name}.py"
-        if name in found or not path.is_file():
-            continue
-        found[name] = path
-        waiting += _imported(ast.parse(path.read_text(encoding="utf-8")))
-    return [found[name] for name in sorted(found)]
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module is not None:
-            package, _, module = node.module.partition(".")
-            if package == "sar_eval":
-                yield from [module] if module else [alias.name for alias in node.names]
-        elif isinstance(node, ast.Import):
-            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("sar_eval."))
-
-
-def _folder(package: str) -> Path:
-    spec = importlib.util.find_spec(package)
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin).parent
-
-
-def _digest_files(files: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        body = file.read_bytes()
-        digest.update(f"{file.name} {len(body)}\n".encode() + body)
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -100,16 +45,24 @@ class Stage1:
 
 @dataclass(frozen=True)
 class Manifest:
-    """``decides`` is hashed into ``identity``; ``host`` tells where it was begun and is never compared."""
+    """``decides`` is hashed into ``identity``; ``host`` tells where it was begun and is never compared.
+
+    ``files`` has the SHA-256 of each file that lies beside the manifest of a packed campaign or of published results.
+    """
 
     decides: dict[str, Any]
     episodes: tuple[str, ...]
     host: dict[str, Any]
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def rule(self) -> int:
+        """By which rule its code was hashed."""
+        return int(self.decides.get("identity_rule", 1))
 
     @property
     def identity(self) -> str:
-        text = json.dumps([self.decides, self.episodes], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return _digest([self.decides, self.episodes])
 
     def write(self, folder: Path) -> None:
         """Last of all that makes a folder a campaign; the episodes stand at the end, for readers of the rest."""
@@ -118,6 +71,7 @@ class Manifest:
             "identity": self.identity,
             **self.decides,
             "host": self.host,
+            **({"files": self.files} if self.files else {}),
             "episodes": list(self.episodes),
         }
         write_whole(folder / MANIFEST, json.dumps(body, indent=1) + "\n")
@@ -131,9 +85,12 @@ def make_manifest(plan: Plan, stage1: Stage1 | None = None) -> Manifest:
         for key, value in plan.samples[0].plain_scenario().items()
         if key not in CHOSEN and not (key in SET_DECIDES and choice.episode_set is not None)
     }
+    paced = {"sim_speed": choice.speed} if piloted(choice.tier) else {}
     decides = {
+        "identity_rule": RULE,
         "configuration": {
             "tier": choice.tier,
+            **paced,
             "worlds": list(choice.worlds),
             "patterns": list(choice.patterns),
             "victims": choice.victims,
@@ -144,32 +101,53 @@ def make_manifest(plan: Plan, stage1: Stage1 | None = None) -> Manifest:
         },
         "code": code(),
         "inputs": {
-            "conditions": {_condition_name(sample): _inputs(sample) for sample in plan.samples},
-            "stage1": None if stage1 is None else {"sha256": stage1.sha256, "rule": stage1.rule},
+            "conditions": {_condition(sample): input_hashes(sample) for sample in plan.samples},
+            "stage1": None if stage1 is None else _stage1_inputs(stage1),
         },
     }
     host = fingerprint()
     if stage1 is not None:
-        host["stage1_file"] = stage1.file
+        host["stage1_file"] = Path(stage1.file).name
     return Manifest(plain(decides), plan.keys, host)
 
 
-def _condition_name(sample: Episode) -> str:
-    absent = "-absent" if sample.scenario.victim_absent else ""
-    return f"{sample.world.name}-{sample.scenario.pattern}{absent}"
+def condition_name(world: str, pattern: str, absent: bool) -> str:
+    """What a condition is called in the manifest."""
+    return f"{world}-{pattern}{'-absent' if absent else ''}"
 
 
-def _inputs(sample: Episode) -> dict[str, Any]:
-    """Hashes of the files a condition is flown with."""
-    resolved = sample.resolved()
-    return {key: value for key, value in resolved.items() if key.endswith("_sha256") or key == "episode_set"}
+def _condition(sample: Episode) -> str:
+    return condition_name(sample.world.name, sample.scenario.pattern, sample.scenario.victim_absent)
+
+
+def input_hashes(episode: Episode) -> dict[str, Any]:
+    """Hashes of the files an episode is flown with."""
+    resolved = episode.resolved()
+    found = {key: value for key, value in resolved.items() if key.endswith("_sha256") or key == "episode_set"}
+    if episode.tier == "gazebo":
+        folder = share_dir("models")
+        models = {f.relative_to(folder).as_posix(): file_sha256(f) for f in folder.rglob("*") if f.is_file()}
+        found["models_sha256"] = _digest(models)
+    return found
+
+
+def _stage1_inputs(stage1: Stage1) -> dict[str, Any]:
+    """The file decides which seeds are flown; it is made again where the code of Stage 1 is another one."""
+    return {"sha256": stage1.sha256, "rule": stage1.rule, "code": _digest(stage1_sources())}
+
+
+def _digest(plain: Any) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def fingerprint() -> dict[str, Any]:
-    """This machine, as results name it."""
+    """This machine, as results tell of it; its name is nobody's business."""
     return {
         "sar_eval": __version__,
-        "hostname": socket.gethostname(),
         "image": os.environ.get("SAR_IMAGE"),
         "platform": platform.platform(),
         "python": sys.version.split()[0],
@@ -188,24 +166,36 @@ def _processor() -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest in a folder; None where there is none yet."""
+    """The manifest in a folder; None where there is none yet. Files whose hash it has must be what they were."""
     path = folder / MANIFEST
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ContractError(f"{path}: cannot read the manifest ({error})") from error
     if not isinstance(body, dict) or body.get("schema_version") != SCHEMA_VERSION:
         raise ContractError(f"{path}: not a campaign manifest of schema_version {SCHEMA_VERSION}")
     try:
-        decides = {key: body[key] for key in ("configuration", "code", "inputs")}
-        manifest = Manifest(decides, tuple(body["episodes"]), dict(body["host"]))
+        decides = {key: dict(body[key]) for key in ("configuration", "code", "inputs")}
+        if "identity_rule" in body:
+            decides = {"identity_rule": body["identity_rule"], **decides}
+        episodes = tuple(checked_name(name, str(path)) for name in body["episodes"])
+        files = {str(name): str(digest) for name, digest in body.get("files", {}).items()}
+        host = {key: value for key, value in body["host"].items() if key != "hostname"}
+        manifest = Manifest(decides, episodes, host, files)
         identity = body["identity"]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ContractError(f"{path}: the manifest lacks {error}") from error
     if manifest.identity != identity:
         raise ContractError(f"{path}: the manifest was changed; its identity is no longer the one written in it")
+    if decides.get("identity_rule", 1) not in range(1, RULE + 1):
+        raise ContractError(f"{path}: identity_rule is {decides['identity_rule']}; this version knows 1 to {RULE}")
+    for name, digest in files.items():
+        for part in name.split("/"):
+            checked_name(part, str(path))
+        if (folder / name).is_file() and file_sha256(folder / name) != digest:
+            raise ContractError(f"{folder / name}: is not the file that {MANIFEST} was written with: damaged or edited")
     return manifest
 
 
@@ -213,21 +203,20 @@ def check_same(here: Manifest, wanted: Manifest, where: Path) -> None:
     """Refuse to mix two campaigns, naming what differs: first key, both values, and how many more."""
     if here.identity == wanted.identity:
         return
-    old, new = dict(_leaves(here.decides)), dict(_leaves(wanted.decides))
+    if here.rule != wanted.rule:
+        raise InputError(
+            f"{where}: holds a campaign whose code was hashed by rule {here.rule}, this version hashes by rule "
+            f"{wanted.rule}; choose another folder, or go on with the version it was begun with"
+        )
+    old, new = dict(leaves(here.decides)), dict(leaves(wanted.decides))
     keys = [key for key in {**old, **new} if old.get(key, "absent") != new.get(key, "absent")] or ["episodes"]
     told = "; ".join(f"{key} is {_short(old.get(key))} there, {_short(new.get(key))} now" for key in keys[:3])
     if keys == ["episodes"]:
         told = f"episodes: {len(here.episodes)} are planned there, {len(wanted.episodes)} or other ones now"
     more = f" and {len(keys) - 3} more keys" if len(keys) > 3 else ""
+    if keys == ["code.openblas"]:
+        more = f" (OPENBLAS_CORETYPE={old[keys[0]]} takes the same kernels, where this CPU has them)"
     raise InputError(f"{where}: holds another campaign: {told}{more}; choose another folder, or the old settings")
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{path}.{key}" if path else str(key))
-    else:
-        yield path, value
 
 
 def _short(value: Any) -> str:

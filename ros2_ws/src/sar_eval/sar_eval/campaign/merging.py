@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sar_core.errors import ContractError, InputError, MissingDataError, RunError
 from sar_eval.bag.store import BAGS, FLYING
+from sar_eval.campaign.acceptance import Acceptance
 from sar_eval.campaign.campaign import open_campaign, write_results
-from sar_eval.campaign.ledger import LEDGER, read_ledger
+from sar_eval.campaign.ledger import LEDGER, PACKED, read_ledger
 from sar_eval.campaign.manifest import MANIFEST, Manifest, check_same, read_manifest
-from sar_eval.episode.record import Record
+from sar_eval.episode.record import Record, compared
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ def merge(folders: list[Path], target: Path, partial: bool = False) -> Merged:
     Shards must have the same identity, and missions that two of them have flown must have the same result.
     """
     manifest, records = _gather(folders)
+    manifest = replace(manifest, files={})
     missing = tuple(key for key in manifest.episodes if key not in records)
     if missing and not partial:
         raise MissingDataError(
@@ -40,7 +42,7 @@ def merge(folders: list[Path], target: Path, partial: bool = False) -> Merged:
         )
     if target.resolve() in {folder.resolve() for folder in folders}:
         raise InputError(f"{target}: is one of the shards; give --out a folder of its own")
-    if (target / MANIFEST).exists() or (target / LEDGER).exists():
+    if any((target / name).exists() for name in (MANIFEST, LEDGER, PACKED)):
         raise InputError(f"{target}: holds a campaign already; give --out a folder of its own")
     with open_campaign(target, manifest) as campaign:
         bags = 0
@@ -56,18 +58,21 @@ def merge(folders: list[Path], target: Path, partial: bool = False) -> Merged:
 
 def _gather(folders: list[Path]) -> tuple[Manifest, dict[str, tuple[Path, Record]]]:
     first: Manifest | None = None
+    door: Acceptance | None = None
     records: dict[str, tuple[Path, Record]] = {}
     for folder in folders:
         manifest = read_manifest(folder)
         if manifest is None:
             raise MissingDataError(f"{folder}: no {MANIFEST}; expected the folder of a campaign or shard")
-        if first is None:
-            first = manifest
+        if first is None or door is None:
+            first, door = manifest, Acceptance(manifest)
         check_same(manifest, first, folder)
         for key, record in read_ledger(folder / LEDGER).items():
+            if wrong := door.complaint(record):
+                raise ContractError(f"{folder}: {key}: {wrong}; these shards are not of one experiment")
             if key not in records:
                 records[key] = (folder, record)
-            elif records[key][1].result != record.result:
+            elif compared(records[key][1].result) != compared(record.result):
                 raise ContractError(f"{folder}: {key} has another result than in {records[key][0]}")
     if first is None:
         raise InputError("nothing to merge: give the folders of the shards")

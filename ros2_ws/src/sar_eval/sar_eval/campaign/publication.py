@@ -3,7 +3,7 @@
     python -m sar_eval.campaign.publication runs/full --commit HEAD --out results  # of what `sar-eval eval` left
     python -m sar_eval.campaign.publication results --renew  # the same flights, analysed by today's code
 
-    manifest.json                           what was flown with what, where and by which command
+    manifest.json                           what was flown with what, where and by which command; hashes of the rest
     episodes.jsonl.zst  stage1.jsonl.zst    every Stage-2 record in the order of the plan, every Stage-1 row
     seeds.json                              what the seeds were chosen from
     RESULTS.md  TABLES.md  results.json  figures/    what all that comes to
@@ -14,6 +14,8 @@ Seeds and findings follow from the records alone: whoever has the folder can mak
 from __future__ import annotations
 
 import argparse
+import ast
+import hashlib
 import io
 import json
 import shutil
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,19 +39,21 @@ from sar_analysis.stage1.medianseeds import choose
 from sar_analysis.stage1.rows import read_stage1
 from sar_analysis.table import analyze
 from sar_core.errors import ContractError, InputError, MissingDataError, SarError
+from sar_core.sealed import seal
 from sar_eval.campaign.evaluation import CAMPAIGN, FULL, STAGE1, STAGE1_SEEDS, Evaluation, Extent, follow, reference_of
-from sar_eval.campaign.ledger import LEDGER, read_ledger
-from sar_eval.campaign.manifest import MANIFEST, ROOMS, Manifest, read_manifest, sources
+from sar_eval.campaign.ledger import LEDGER, PACKED, read_ledger
+from sar_eval.campaign.manifest import MANIFEST, Manifest, file_sha256, read_manifest
+from sar_eval.campaign.sources import PACKAGE, WHOLE
 from sar_eval.episode.record import Record
 
-RECORDS, ROWS = f"{LEDGER}.zst", f"{STAGE1}.zst"
+RECORDS, ROWS = PACKED, f"{STAGE1}.zst"
 SEEDS = "seeds.json"
 FLOWN = (RECORDS, ROWS, MANIFEST)
 FOUND = (SEEDS, "RESULTS.md", "TABLES.md", "results.json")
 FIGURES = "figures"
 FOLDER = Kind("published results", (*FLOWN, *FOUND), FIGURES, (".svg",))
 HOST_KEYS = ("sar_eval", "platform", "python", "processor", "cores", "memory_gib", "stage1_file")
-RUN_KEYS = ("rtf", "wall_s", "setup_s")
+RUN_KEYS = ("version", "rtf", "wall_s", "setup_s")
 """What is told of the machine and of each flight on it; the rest is nobody's business."""
 
 
@@ -62,14 +66,16 @@ def publish(folder: Path, commit: str, out: Path, checkout: Path) -> None:
     records = whole_records(folder / CAMPAIGN, manifest)
     evaluation = evaluation_of(folder, manifest, records)
     host = {key: manifest.host[key] for key in HOST_KEYS if key in manifest.host}
-    host["commit"] = checked_commit(checkout, commit, manifest.decides["code"])
+    host["commit"] = checked_commit(checkout, commit, manifest)
     host["command"] = command_of(evaluation, read_stage1(folder / STAGE1))
     host["flying_s"] = round(sum(record.run.get("wall_s") or 0.0 for record in records), 1)
     with FOLDER.made(out) as fresh:
-        replace(manifest, host=host).write(fresh)
+        manifest = replace(manifest, host=host, files={})
+        manifest.write(fresh)
         write_compressed(fresh / RECORDS, "".join(_line(record) for record in records))
         write_compressed(fresh / ROWS, read_text(folder / STAGE1))
         write_findings(fresh)
+        _with_hashes(manifest, fresh).write(fresh)
         check_placeless(fresh, (folder.resolve(), checkout.resolve(), Path.home()))
 
 
@@ -79,10 +85,19 @@ def renew(folder: Path) -> None:
     lacking = next((name for name in FLOWN if not (folder / name).is_file()), None)
     if lacking is not None:
         raise MissingDataError(f"{folder}: no {lacking}; expected published results")
+    manifest = read_manifest(folder)
+    assert manifest is not None
     with FOLDER.made(folder) as fresh:
         for name in FLOWN:
             shutil.copyfile(folder / name, fresh / name)
         write_findings(fresh)
+        _with_hashes(manifest, fresh).write(fresh)
+
+
+def _with_hashes(manifest: Manifest, folder: Path) -> Manifest:
+    """The manifest of everything else in a folder, so that damage to any of it is noticed."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
+    return replace(manifest, files={file.relative_to(folder).as_posix(): file_sha256(file) for file in files})
 
 
 def whole_records(campaign: Path, manifest: Manifest) -> list[Record]:
@@ -103,7 +118,8 @@ def evaluation_of(folder: Path, manifest: Manifest, records: Sequence[Record]) -
     )
     evaluation = follow(folder / STAGE1, extent)
     again = evaluation.manifest
-    if again.decides["inputs"]["stage1"] != manifest.decides["inputs"]["stage1"]:
+    one, two = (made.decides["inputs"]["stage1"] for made in (again, manifest))
+    if [one[key] for key in ("sha256", "rule")] != [two[key] for key in ("sha256", "rule")]:
         raise ContractError(f"{folder / STAGE1}: is not the Stage-1 file that the campaign's seeds were chosen from")
     if (again.episodes, again.decides["configuration"]) != (manifest.episodes, manifest.decides["configuration"]):
         raise InputError(f"{folder / CAMPAIGN}: has other settings than sar-eval eval; only its are published")
@@ -123,19 +139,54 @@ def command_of(evaluation: Evaluation, rows: Sequence[Any]) -> str:
     return " ".join(words if seeds == STAGE1_SEEDS else [*words, "--seeds", ",".join(map(str, seeds))])
 
 
-def checked_commit(checkout: Path, commit: str, code: dict[str, str]) -> str:
+def checked_commit(checkout: Path, commit: str, manifest: Manifest) -> str:
     """The full name of a commit, after its sources were found to be those that flew."""
     name = _git(checkout, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", told=commit).decode().strip()
-    places = {package: f"ros2_ws/src/{package}/{package}" for package in (*ROOMS, "sar_eval")}
-    packed = _git(checkout, "archive", name, *places.values(), told=commit)
+    places = {package: f"ros2_ws/src/{package}/{package}" for package in (*WHOLE, PACKAGE)}
+    packed = _git(checkout, "archive", name, "ros2_ws/src", told=commit)
+    code = manifest.decides["code"]
     with tempfile.TemporaryDirectory() as place:
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
             archive.extractall(place, filter="data")
-        found = sources(lambda package: Path(place) / places[package])
-    other = [package for package, digest in found.items() if code[package] != digest]
+        folders = {package: Path(place) / path for package, path in places.items()}
+        if manifest.rule == 1:
+            flown = sources_by_rule_1(folders)
+            other = [package for package, digest in flown.items() if code[package] != digest]
+        else:
+            files = ((p, f, digest) for p in places for f, digest in code.get(p, {}).items())
+            other = [f"{p}/{f}" for p, f, digest in files if not _is(folders[p] / f, digest)]
     if other:
-        raise ContractError(f"commit {commit}: its {', '.join(other)} is not the code that flew the campaign")
+        raise ContractError(f"commit {commit}: its {', '.join(other[:5])} is not the code that flew the campaign")
     return name
+
+
+def _is(file: Path, digest: str) -> bool:
+    return file.is_file() and file_sha256(file)[:16] == digest
+
+
+def sources_by_rule_1(folders: Mapping[str, Path]) -> dict[str, str]:
+    """Hash of each package as manifests without a rule have it: modules of one level, and what ``episode`` imports."""
+    files = {room: sorted(folders[room].glob("*.py")) for room in ("sar_core", "sar_sim", "sar_swarm")}
+    found: dict[str, Path] = {}
+    waiting = ["episode"]
+    while waiting:
+        name = waiting.pop()
+        path = folders[PACKAGE] / f"{name}.py"
+        if name not in found and path.is_file():
+            found[name] = path
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
+                    module = (node.module or "").partition(".")[2]
+                    waiting += [module] if module else [alias.name for alias in node.names]
+    files[PACKAGE] = [found[name] for name in sorted(found)]
+    hashes = {}
+    for package, listed in files.items():
+        digest = hashlib.sha256()
+        for file in listed:
+            body = file.read_bytes()
+            digest.update(f"{file.name} {len(body)}\n".encode() + body)
+        hashes[package] = digest.hexdigest()
+    return hashes
 
 
 def _git(checkout: Path, *words: str, told: str) -> bytes:
@@ -172,7 +223,7 @@ def check_placeless(folder: Path, places: Sequence[Path]) -> None:
 
 def _line(record: Record) -> str:
     run = {key: record.run[key] for key in RUN_KEYS if key in record.run}
-    return json.dumps(Record(record.result, run).as_dict()) + "\n"
+    return f"{seal(Record(record.result, run).as_dict())}\n"
 
 
 def main() -> None:

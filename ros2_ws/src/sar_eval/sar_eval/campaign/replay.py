@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sar_core.errors import InputError, MissingDataError
+from sar_eval.episode.record import compared
 from sar_eval.scenario.model import Episode, prepare, scenario_from
 
 
@@ -60,5 +61,5 @@ def _results(path: Path) -> list[tuple[int, dict[str, Any]]]:
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Names of the fields in which two results differ, as they look after a trip through JSON."""
-    after = json.loads(json.dumps(after))
+    before, after = compared(before), json.loads(json.dumps(compared(after)))
     return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))

@@ -18,11 +18,14 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval.bag.store import is_url, send_bag
 from sar_eval.bag.writer import partial_of
+from sar_eval.campaign.manifest import input_hashes
 from sar_eval.campaign.plan import Task
+from sar_eval.campaign.sources import code
 from sar_eval.episode.attempts import fly
 from sar_eval.episode.flight import Progress
 from sar_eval.episode.record import Record
@@ -51,7 +54,8 @@ class Job:
 class Outcome:
     """What became of a job: a record, or the reason why there is none and the message for the log.
 
-    ``fatal`` is an error of the host (a full disk): no other worker would do better.
+    ``fatal`` is an error of the host (a full disk): no other worker would do better. ``code`` is what the worker's
+    sources were after the flight, ``inputs`` the hashes of the files then, where vehicles read some by themselves.
     """
 
     job: Job
@@ -60,15 +64,29 @@ class Outcome:
     reason: str | None = None
     message: str = ""
     fatal: bool = False
+    code: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
 
 
 def fly_job(
     job: Job, stop: Callable[[], str | None] | None = None, tell: Callable[[str], None] | None = None
 ) -> Outcome:
-    """Fly one mission, once more if the simulator raises; what a worker process or a cluster's worker calls.
+    """Fly one mission and look at what it was flown with; what a worker process or a cluster's worker calls.
 
     ``tell`` hears of attempts that were spoilt and, where a mission takes minutes, how far it is.
     """
+    outcome = _fly(job, stop, tell)
+    if outcome.fatal:
+        return outcome
+    try:
+        inputs = None if outcome.record is None or repeats(job.task.tier) else input_hashes(job.task.prepare())
+        return replace(outcome, code=code(), inputs=inputs)
+    except SarError as error:
+        return Outcome(job, reason="host_error", message=str(error), fatal=True)
+
+
+def _fly(job: Job, stop: Callable[[], str | None] | None, tell: Callable[[str], None] | None) -> Outcome:
+    """Fly one mission, once more if the simulator raises."""
     if job.scratch is not None and is_url(job.scratch):
         return _fly_and_send(job, stop, tell)
     told = None if tell is None else lambda text: tell(f"{job.task.key}: {text}")
@@ -121,7 +139,7 @@ def _fly_and_send(
     """Record on this machine, then take the bag to where the campaign wants it."""
     assert job.scratch is not None
     with tempfile.TemporaryDirectory(prefix="sar-eval.") as here:
-        outcome = fly_job(replace(job, scratch=here), stop, tell)
+        outcome = _fly(replace(job, scratch=here), stop, tell)
         try:
             bag = None if outcome.bag is None else send_bag(Path(outcome.bag), job.scratch)
         except (OSError, SarError) as error:

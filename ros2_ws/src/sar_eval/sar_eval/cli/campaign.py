@@ -1,4 +1,4 @@
-"""Verbs of a Stage-2 campaign: stage2 flies one, merge puts its shards together."""
+"""Verbs of a Stage-2 campaign: stage2 flies one, merge puts its shards together, pack makes it ready to move."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ def stage2(
     Example: sar-eval stage2 --seeds 1,4,7 --episodes 0-49 --out runs/campaign
 
     Whatever ends it, the same command flies what is missing. Its results do not depend on workers, order or shards.
+    A folder that pack wrote, here or on another machine, is gone on with in the same way.
     """
     from sar_eval.campaign.campaign import check_bags
     from sar_eval.campaign.cluster import Cluster
@@ -178,6 +179,33 @@ def merge(
     say(f"{target}: {merged.recorded} of {merged.planned} missions, {merged.bags} bags")
     if merged.missing:
         say(f"{len(merged.missing)} missions are missing, so no results.json; the first is {merged.missing[0]}")
+
+
+def pack(
+    folder: Annotated[Path, typer.Argument(help="Folder of a campaign, flown as far as it is.")],
+    target: Annotated[Path, typer.Option("--out", help="Folder for the two files; an earlier state is replaced.")],
+    as_json: Json = False,
+) -> None:
+    """Make a campaign ready to be finished elsewhere: its manifest and its records, compressed, to commit or to send.
+
+    Example: sar-eval pack runs/campaign --out moving/campaign
+
+    There, give the stage2 command that began it, with --out moving/campaign: it flies what is missing. The other
+    machine needs the same code, libraries, inputs and OpenBLAS core type; what differs is named. Bags stay behind.
+    """
+    from sar_eval.campaign.packing import pack as put_up
+
+    manifest, records = put_up(folder, target)
+    told = {
+        "folder": str(target),
+        "identity": manifest.identity,
+        "planned": len(manifest.episodes),
+        "recorded": records,
+    }
+    if as_json:
+        print(json.dumps(told))
+        return
+    say(f"{target}: {records} of {len(manifest.episodes)} missions; go on there with --out and the options it has here")
 
 
 def _alone(tier: str, workers: int, bags: str, cluster: str | None) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sar_eval import __version__
 from sar_eval.backends.backend import Backend, SimTick, SpoiltError
 from sar_eval.backends.embedded import Simulator
 from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE
@@ -232,6 +233,7 @@ def fly_episode(
         raise
     ended = time.perf_counter()
     run: dict[str, Any] = {
+        "version": __version__,
         "rtf": round(flight.time_s / (ended - looped), 2),
         "wall_s": round(ended - looped, 4),
         "setup_s": round(looped - began, 4),

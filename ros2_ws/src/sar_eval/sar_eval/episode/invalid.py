@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sar_eval import __version__
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Episode
@@ -13,4 +14,5 @@ def invalid_record(episode: Episode, reason: str) -> Record:
     """As if the episode had ended before its first tick; the same for whoever writes it."""
     flight = Flight(episode, None)
     flight.score.spoil(reason)
-    return Record(flight.result(), dict[str, Any](rtf=None, wall_s=None, setup_s=None, bag=None, worker=None))
+    run = dict[str, Any](version=__version__, rtf=None, wall_s=None, setup_s=None, bag=None, worker=None)
+    return Record(flight.result(), run)

@@ -11,7 +11,6 @@ import numpy as np
 from sar_core.frames import yaw_of
 from sar_core.reward import Counts, depleted, episode_return, idle_steps
 from sar_core.sweep import sweep
-from sar_eval import __version__
 from sar_eval.episode.score import Score
 from sar_eval.episode.sensing import Tally
 from sar_eval.scenario.model import Episode
@@ -44,7 +43,6 @@ def result_of(score: Score, tally: Tally | None) -> dict[str, Any]:
         "episode_set": e.episode_set,
         "episode_set_sha256": e.episode_set_sha256,
         "config_sha256": e.config_sha256,
-        "version": __version__,
         "scenario": e.plain_scenario(),
         "configuration": e.resolved(),
         "num_drones": s.drones,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 SCHEMA_VERSION = 1
+NOT_COMPARED = ("version",)
+"""In results written before ``run`` told the package's version; who flies the same flies it with any version."""
 
 
 @dataclass(frozen=True)
@@ -17,3 +19,8 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         return {"schema_version": SCHEMA_VERSION, "result": self.result, "run": self.run}
+
+
+def compared(result: dict[str, Any]) -> dict[str, Any]:
+    """All of a result that two flights of the same episode have in common."""
+    return {key: value for key, value in result.items() if key not in NOT_COMPARED}

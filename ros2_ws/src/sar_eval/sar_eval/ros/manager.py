@@ -14,6 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.qos import QoSCompatibility, qos_check_compatible
 from sar_msgs.msg import EpisodeEnd, EpisodeResult, Ready, SimEstimates, SwarmTick
 
+from sar_eval import __version__
 from sar_eval.backends.backend import time_of
 from sar_eval.bag.encoders import Scribe
 from sar_eval.episode.invalid import invalid_record
@@ -219,6 +220,7 @@ class ManagerNode(Shell):
         wall_s = now - started_s
         problems = {**self.diagnosed, self.name: self.problems()}
         run = {
+            "version": __version__,
             "rtf": round(result["flight_time_s"] / wall_s, 2) if wall_s > 0.0 else None,
             "wall_s": round(wall_s, 4),
             "setup_s": round(started_s - self.born_s, 4),

@@ -16,7 +16,7 @@ import yaml
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from sar_core.errors import InputError
+from sar_core.errors import ContractError, InputError
 from sar_core.streams import stream
 from sar_core.validation import describe_validation
 from sar_eval.scenario.episodeset import EpisodeSet, load_set
@@ -364,7 +364,10 @@ def prepare(
         except InputError as error:
             raise InputError(f"{source.of('radio')}: {error}") from error
         if calibrated:
-            calibration = load_calibration(calibration_path(scenario.radio), config_sha256(radio))
+            try:
+                calibration = load_calibration(calibration_path(scenario.radio), config_sha256(radio))
+            except ContractError as error:
+                raise ContractError(f"radio {radio_path(scenario.radio)}: {error}") from error
         if drawn_from is not None:
             devices = drawn_from.devices(index, scenario.victim_absent)
         else:
