@@ -25,7 +25,7 @@ from sar_eval.campaign.manifest import (
 from sar_eval.campaign.plan import Choice, make_plan
 from sar_eval.scenario.model import Scenario
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 CHOICE = Choice(Scenario(drones=2), ("village",), ("spiral",), "present", (1,), (0, 1), episode_set="v1")
 
 
@@ -73,7 +73,7 @@ def test_the_pace_of_real_autopilots_is_and_that_of_the_simulator_is_not() -> No
 
 @pytest.mark.parametrize(
     ("changed", "named"),
-    [({"openblas": "Prescott"}, "OPENBLAS_CORETYPE=Prescott"), ({"sar_eval": {}}, r"code\.sar_eval\.backends\.py")],
+    [({"openblas": "Prescott"}, "OPENBLAS_CORETYPE=Prescott"), ({"sar_eval": {}}, r"code\.sar_eval\.backends/backend\.py")],
 )
 def test_other_code_is_named(changed: dict[str, Any], named: str) -> None:
     manifest = made()

@@ -53,7 +53,7 @@ def test_a_commit_is_known_by_the_sources_that_fly(tmp_path: Path) -> None:
     flew = git(checkout, "rev-parse", "HEAD")
     assert checked_commit(checkout, "HEAD", flown) == flew and re.fullmatch("[0-9a-f]{40}", flew)
     changes = (
-        *((f"{PACKAGES[3]}/evalcli.py", None), (f"{PACKAGES[2]}/gate.py", "sar_swarm/sensing/gate.py")),
+        *((f"{PACKAGES[3]}/cli/app.py", None), (f"{PACKAGES[2]}/sensing/gate.py", "sar_swarm/sensing/gate.py")),
         *((f"{PACKAGES[3]}/px4/world.py", "sar_eval/px4/world.py"), (f"{PACKAGES[4]}/world.py", "sar_gazebo/world.py")),
     )
     for place, told in changes:
@@ -69,10 +69,16 @@ def test_a_commit_is_known_by_the_sources_that_fly(tmp_path: Path) -> None:
 
 
 def test_a_manifest_without_a_rule_is_checked_by_the_first_one(tmp_path: Path) -> None:
+    """Sources of then lay in one folder; what ``episode`` did not import was not seen, sub-packages neither."""
     checkout = committed_sources(tmp_path)
+    then = {"episode.py": "from sar_eval.config import X\n", "config.py": "X = 1\n", "cli.py": ""}
+    for name, text in then.items():
+        (tmp_path / PACKAGES[3] / name).write_text(text)
+    git(checkout, "add", "--all")
+    git(checkout, "commit", "--quiet", "--message", "then")
     flown = manifest_with(sources_by_rule_1({Path(place).name: tmp_path / place for place in PACKAGES}))
     assert checked_commit(checkout, "HEAD", flown) == git(checkout, "rev-parse", "HEAD")
-    for place, told in ((f"{PACKAGES[3]}/px4/world.py", None), (f"{PACKAGES[3]}/episode.py", "sar_eval")):
+    for place, told in ((f"{PACKAGES[3]}/px4/world.py", None), (f"{PACKAGES[3]}/config.py", "sar_eval")):
         file = tmp_path / place
         file.write_text(file.read_text() + "\n")
         git(checkout, "commit", "--quiet", "--all", "--message", "changed")

@@ -53,7 +53,7 @@ def test_a_file_that_flies_is_part_of_it_and_named(copies: dict[str, Path], edit
     assert parted is not None and parted[0] == f"{package}.{path}"
 
 
-@pytest.mark.parametrize("edited", ["cli.py", "campaigncli.py", "campaign.py", "sweep.py", "doctor.py", "__init__.py"])
+@pytest.mark.parametrize("edited", ["cli/app.py", "cli/campaign.py", "campaign/campaign.py", "studies/sweep.py", "backends/machine.py", "__init__.py"])
 def test_a_file_that_only_tells_is_not(copies: dict[str, Path], edited: str) -> None:
     before = sources(copies)
     file = copies[PACKAGE] / edited
@@ -74,35 +74,29 @@ def test_a_room_of_a_room_is_part_of_it(copies: dict[str, Path], package: str) -
     assert new == {f"{package}/room/__init__.py", f"{package}/room/desk.py"}
 
 
-def test_a_module_moved_into_a_room_is_followed_there(copies: dict[str, Path]) -> None:
-    home = copies[PACKAGE]
-    (home / "scenario").mkdir()
-    (home / "scenario" / "__init__.py").touch()
-    (home / "tiers.py").rename(home / "scenario" / "tiers.py")
-    for file in [*home.rglob("*.py"), *copies["sar_gazebo"].rglob("*.py")]:
-        file.write_text(file.read_text().replace("sar_eval.scenario.tiers", "sar_eval.scenario.tiers"))
+def test_a_module_outside_the_rooms_that_fly_is_followed(copies: dict[str, Path]) -> None:
     found = sources(copies)[PACKAGE]
-    assert {"scenario/__init__.py", "scenario/tiers.py"} <= set(found) and "tiers.py" not in found
+    assert "bag/encoders.py" in found and "bag/repair.py" not in found, "what flights write with, not what mends it"
 
 
 def remove_an_import(home: Path) -> None:
-    (home / "tiers.py").unlink()
+    (home / "scenario" / "tiers.py").unlink()
 
 
 def remove_a_root(home: Path) -> None:
-    (home / "flying.py").unlink()
+    shutil.rmtree(home / "sitl")
 
 
 def remove_what_is_left_out(home: Path) -> None:
-    (home / "doctor.py").unlink()
+    (home / "backends" / "machine.py").unlink()
 
 
 @pytest.mark.parametrize(
     ("remove", "named"),
     [
         (remove_an_import, "sar_eval.scenario.tiers"),
-        (remove_a_root, FLIGHT[0]),
-        (remove_what_is_left_out, "sar_eval.cli.doctor"),
+        (remove_a_root, FLIGHT[-1]),
+        (remove_what_is_left_out, "sar_eval.backends.machine"),
     ],
 )
 def test_a_module_that_is_not_there_is_an_error(
