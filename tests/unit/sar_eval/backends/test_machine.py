@@ -11,7 +11,7 @@ from rich.console import Console
 
 from sar_eval.backends import machine as doctor
 from sar_eval.backends.machine import Probe, as_json, best_tier, diagnose, healthy
-from sar_eval.cli.doctor import as_table
+from sar_eval.cli.machine import probe_table as as_table
 
 
 def by_name(probes: list[Probe]) -> dict[str, Probe]:

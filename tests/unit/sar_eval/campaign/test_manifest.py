@@ -73,7 +73,10 @@ def test_the_pace_of_real_autopilots_is_and_that_of_the_simulator_is_not() -> No
 
 @pytest.mark.parametrize(
     ("changed", "named"),
-    [({"openblas": "Prescott"}, "OPENBLAS_CORETYPE=Prescott"), ({"sar_eval": {}}, r"code\.sar_eval\.backends/backend\.py")],
+    [
+        ({"openblas": "Prescott"}, "OPENBLAS_CORETYPE=Prescott"),
+        ({"sar_eval": {}}, r"code\.sar_eval\.backends/backend\.py"),
+    ],
 )
 def test_other_code_is_named(changed: dict[str, Any], named: str) -> None:
     manifest = made()

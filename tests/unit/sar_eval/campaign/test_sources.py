@@ -53,7 +53,10 @@ def test_a_file_that_flies_is_part_of_it_and_named(copies: dict[str, Path], edit
     assert parted is not None and parted[0] == f"{package}.{path}"
 
 
-@pytest.mark.parametrize("edited", ["cli/app.py", "cli/campaign.py", "campaign/campaign.py", "studies/sweep.py", "backends/machine.py", "__init__.py"])
+@pytest.mark.parametrize(
+    "edited",
+    ["cli/app.py", "cli/campaign.py", "campaign/campaign.py", "studies/sweep.py", "backends/machine.py", "__init__.py"],
+)
 def test_a_file_that_only_tells_is_not(copies: dict[str, Path], edited: str) -> None:
     before = sources(copies)
     file = copies[PACKAGE] / edited

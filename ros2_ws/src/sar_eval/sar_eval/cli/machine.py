@@ -27,7 +27,7 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         print(machine.as_json(probes))
     else:
-        out.print(_as_table(probes))
+        out.print(probe_table(probes))
         tier, why = machine.best_tier(probes)
         out.print(f"highest tier found: {tier} ({why})")
     if not machine.healthy(probes):
@@ -59,7 +59,7 @@ def bench(
         out.print(as_table(figures))
 
 
-def _as_table(probes: Sequence[machine.Probe]) -> Table:
+def probe_table(probes: Sequence[machine.Probe]) -> Table:
     """For people: one row per probe, the remedy only where something is lacking."""
     table = Table(title="What this machine has", title_justify="left")
     for header in ("", "what", "seen", "for", "how to get it"):
