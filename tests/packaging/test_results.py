@@ -40,7 +40,7 @@ from sar_eval.cli.app import app
 from sar_eval.scenario.episodeset import load_set
 
 ROOT = Path(__file__).resolve().parents[2]
-RENEW = "run: python -m sar_eval.campaign.publication results --renew"
+RENEW = "run: sar-eval publish results --renew"
 LARGEST_BYTES = 5_000_000
 A_PLACE = re.compile(r"(?<![\w.~])/(?:home|root|tmp|work|mnt|opt|srv|usr|var|Users)/")
 QUOTED = re.compile(r"\d[\d.,]*(?: %| m| s)? \[[-\d., ]+\]")
@@ -50,9 +50,7 @@ QUOTED = re.compile(r"\d[\d.,]*(?: %| m| s)? \[[-\d., ]+\]")
 @pytest.fixture
 def published() -> Path:
     folder = ROOT / "results"
-    assert folder.is_dir(), (
-        "results/ is not there: python -m sar_eval.campaign.publication makes it of a finished evaluation"
-    )
+    assert folder.is_dir(), "results/ is not there: sar-eval publish makes it of a finished evaluation"
     return folder
 
 

@@ -1,7 +1,7 @@
 """A finished evaluation as a small folder to commit: it identifies itself and names no place of any machine.
 
-    python -m sar_eval.campaign.publication runs/full --commit HEAD --out results  # of what `sar-eval eval` left
-    python -m sar_eval.campaign.publication results --renew  # the same flights, analysed by today's code
+    sar-eval publish runs/full --commit HEAD --out results    # of what `sar-eval eval` left
+    sar-eval publish results --renew                          # the same flights, analysed by today's code
 
     manifest.json                           what was flown with what, where and by which command; hashes of the rest
     episodes.jsonl.zst  stage1.jsonl.zst    every Stage-2 record in the order of the plan, every Stage-1 row
@@ -13,14 +13,12 @@ Seeds and findings follow from the records alone: whoever has the folder can mak
 
 from __future__ import annotations
 
-import argparse
 import ast
 import hashlib
 import io
 import json
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -38,7 +36,7 @@ from sar_analysis.results.stagegap import Foretold
 from sar_analysis.stage1.medianseeds import choose
 from sar_analysis.stage1.rows import read_stage1
 from sar_analysis.table import analyze
-from sar_core.errors import ContractError, InputError, MissingDataError, SarError
+from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_core.sealed import seal
 from sar_eval.campaign.evaluation import CAMPAIGN, FULL, STAGE1, STAGE1_SEEDS, Evaluation, Extent, follow, reference_of
 from sar_eval.campaign.ledger import LEDGER, PACKED, read_ledger
@@ -224,30 +222,3 @@ def check_placeless(folder: Path, places: Sequence[Path]) -> None:
 def _line(record: Record) -> str:
     run = {key: record.run[key] for key in RUN_KEYS if key in record.run}
     return f"{seal(Record(record.result, run).as_dict())}\n"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="what sar-eval eval left; with --renew, published results")
-    parser.add_argument("--commit", help="of the code that flew it; its sources must be those of the manifest")
-    parser.add_argument("--checkout", type=Path, default=Path("."), help="git checkout that knows the commit")
-    parser.add_argument("--out", type=Path, help="folder; earlier published results in it are replaced")
-    parser.add_argument("--renew", action="store_true", help="analyse published results again, in their place")
-    given = parser.parse_args()
-    if given.renew == (given.commit is not None and given.out is not None):
-        parser.error("give --commit and --out to publish an evaluation, or --renew alone")
-    try:
-        if given.renew:
-            renew(given.folder)
-        else:
-            publish(given.folder, given.commit, given.out, given.checkout)
-    except SarError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    out = given.folder if given.renew else given.out
-    for file in sorted(file for file in out.rglob("*") if file.is_file()):
-        print(f"{file.stat().st_size:>10} {file.relative_to(out)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,7 @@ import typer
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
 from sar_eval.cli.analysis import analyze, draw, prereg_app, report
-from sar_eval.cli.campaign import merge, pack, stage2
+from sar_eval.cli.campaign import merge, pack, publish, stage2
 from sar_eval.cli.compiling import compile_
 from sar_eval.cli.console import stop
 from sar_eval.cli.episodes import episodes_app
@@ -48,7 +48,7 @@ PANELS: dict[str, dict[str, Verb]] = {
     "Fly": {"run": run, "graph": graph, "replay": replay, "fly": fly, "sitl": sitl},
     "Campaigns": {
         **{"eval": evaluate, "stage1": stage1, "median-seeds": median_seeds, "stage2": stage2},
-        **{"merge": merge, "pack": pack},
+        **{"merge": merge, "pack": pack, "publish": publish},
     },
     "Analyse": {"analyze": analyze, "report": report, "draw": draw, "prereg": prereg_app},
     "Studies": {

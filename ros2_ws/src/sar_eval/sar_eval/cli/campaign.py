@@ -381,3 +381,35 @@ def check_ending(folder: Path, ending: Any) -> None:
         left = f"{ending.left} missions to fly and {ending.bags_left} bags to record"
         note(f"stopped with {left}; go on with: {command_line()}")
         raise typer.Exit(RunError.exit_code)
+
+
+def publish(
+    folder: Annotated[Path, typer.Argument(help="What sar-eval eval left; with --renew, published results.")],
+    commit: Annotated[
+        str | None, typer.Option(help="Of the code that flew it; its sources must be those of the manifest.")
+    ] = None,
+    target: Annotated[
+        Path | None, typer.Option("--out", help="Folder; earlier published results in it are replaced.")
+    ] = None,
+    checkout: Annotated[Path, typer.Option(help="Git checkout that knows the commit.")] = Path("."),
+    renew: Annotated[bool, typer.Option("--renew", help="Analyse published results again, in their place.")] = False,
+) -> None:
+    """Make a small folder to commit of a finished evaluation: records, seeds, tables, figures, and what flew them.
+
+    Examples:
+
+    sar-eval publish runs/full --commit HEAD --out results
+
+    sar-eval publish results --renew
+    """
+    from sar_eval.campaign import publication
+
+    if renew and commit is None and target is None:
+        publication.renew(folder)
+        target = folder
+    elif commit is not None and target is not None and not renew:
+        publication.publish(folder, commit, target, checkout)
+    else:
+        raise InputError("give --commit and --out to publish an evaluation, or --renew alone")
+    for file in sorted(file for file in target.rglob("*") if file.is_file()):
+        say(f"{file.stat().st_size:>10} {file.relative_to(target)}")
