@@ -12,11 +12,11 @@ import pytest
 
 from sar_analysis.metrics.metrics import episode_metrics
 from sar_core.errors import MissingDependencyError
+from sar_eval.backends.receiver import make_receiver
 from sar_eval.backends.registry import world_of
 from sar_eval.episode.attempts import fly
 from sar_eval.episode.flight import Flight, Progress, fly_episode
 from sar_eval.episode.kernels import compile_kernels
-from sar_eval.episode.sensing import make_receiver
 from sar_eval.px4.gazebo import find_parts
 from sar_eval.px4.world import Px4World
 from sar_eval.scenario.model import Episode, Scenario, prepare

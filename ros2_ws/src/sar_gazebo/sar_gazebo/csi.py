@@ -15,7 +15,7 @@ import numpy as np
 
 from sar_core.errors import ContractError, InputError, RunError
 from sar_core.radio import ANTENNAS, SUBCARRIERS
-from sar_eval.episode.sensing import make_receiver
+from sar_eval.backends.receiver import make_receiver
 from sar_eval.scenario.model import Episode, prepare, scenario_from
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import TICKS_PER_SECOND

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from sar_eval.backends.backend import SpoiltError, Stop, never
-from sar_eval.episode.sensing import Receiving
+from sar_eval.backends.receiver import Receiving
 from sar_eval.px4.launcher import Launcher
 from sar_eval.px4.world import Floats, Px4World, quantiles
 from sar_eval.scenario.model import Episode

@@ -12,7 +12,7 @@ import pytest
 
 from sar_analysis.results.optimality import load_reference
 from sar_core.errors import ContractError, InputError
-from sar_eval.episode.briefing import make_plans
+from sar_eval.episode.briefing import briefing_of, make_plans
 from sar_eval.scenario.model import Scenario, prepare
 from sar_eval.stage1 import oracle as reference
 from sar_eval.stage1.oracle import (
@@ -88,7 +88,7 @@ def test_routes_begin_at_the_victims_and_end_with_the_lanes_of_the_strip() -> No
 
 def test_the_swarm_is_given_these_ways_and_no_pattern_knows_the_truth() -> None:
     episode = prepare_oracle(SCENARIO, 4)
-    for plan in make_plans(episode):
+    for plan in make_plans(briefing_of(episode)):
         for given, wanted in zip(plan.mission.routes, episode.routes, strict=True):
             assert np.array_equal(given, wanted)
     assert "oracle" not in PATTERNS
@@ -96,7 +96,7 @@ def test_the_swarm_is_given_these_ways_and_no_pattern_knows_the_truth() -> None:
     assert plain.routes == () and plain.config_sha256 != episode.config_sha256
     assert "routes" not in plain.resolved()
     lanes = partitioned_lawnmower(plain.world.area, 3, 0, SCENARIO.swath_m, SCENARIO.overlap)
-    assert np.array_equal(make_plans(plain)[0].mission.routes[0], lanes)
+    assert np.array_equal(make_plans(briefing_of(plain))[0].mission.routes[0], lanes)
 
 
 def test_without_victims_it_only_covers() -> None:

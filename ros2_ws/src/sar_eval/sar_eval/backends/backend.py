@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sar_core.errors import RunError
 from sar_core.mailboxes import Delivered
-from sar_eval.episode.sensing import Receiving, receiver_for
+from sar_eval.backends.receiver import Receiving, receiver_for
 from sar_eval.scenario.model import Episode
 from sar_sim.radio.link import Air
 from sar_sim.vehicle.faults import Injector

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sar_eval.backends.backend import Simulator, Stop, World, never
+from sar_eval.backends.receiver import Receiving, receiver_for
 from sar_eval.cli.console import note
 from sar_eval.cli.doctor import best_tier, diagnose
-from sar_eval.episode.sensing import Receiving, receiver_for
 from sar_eval.px4.mavlink import dialect
 from sar_eval.scenario.model import Episode
 from sar_eval.scenario.tiers import AUTOPILOTS, check_tier

@@ -12,6 +12,7 @@ from sar_eval.backends.backend import SimTick, Simulator, SpoiltError, World
 from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE
 from sar_eval.bag.logbook import Logbook
 from sar_eval.bag.writer import Recording
+from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.operator import direct
 from sar_eval.episode.outcome import COVERAGE_TIME_S, result_of
 from sar_eval.episode.score import STATUS_TICKS, Score
@@ -61,7 +62,7 @@ class Flight:
         self.trouble = ""
         self._reported = -1
         self.receiver = self.simulator.receiver()
-        self.swarm = Swarm(episode)
+        self.swarm = Swarm(briefing_of(episode))
         first = self.simulator.first()
         self.score = Score(episode, first, self.swarm.standing)
         if logbook is not None:

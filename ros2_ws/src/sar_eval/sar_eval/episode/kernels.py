@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from sar_core.geometry import box, distance_to
 from sar_core.sweep import sweep
+from sar_eval.backends.receiver import make_receiver
 from sar_eval.campaign.plan import DEFAULT_WORLD
-from sar_eval.episode.sensing import Sensing, make_receiver
+from sar_eval.episode.briefing import briefing_of
+from sar_eval.episode.sensing import Sensing
 from sar_eval.scenario.model import Episode, Scenario, prepare
 from sar_sim.judging.coverage import Coverage, CoverageConfig
 from sar_sim.judging.referee import Referee, RefereeConfig
@@ -171,7 +173,9 @@ def _compile_sensing(episode: Episode) -> None:
     episode = replace(episode, scenario=calm, devices=(device,))
     places = np.array([[x + 9.0 * i, y, 50.0, 0.0] for i in range(2)])
     state = Fleet(episode.vehicle, places, 0, 0, in_air=True).snapshot()
-    sensing, receiver = Sensing(episode), make_receiver(episode)
+    told = briefing_of(episode).radio
+    assert told is not None
+    sensing, receiver = Sensing(2, told), make_receiver(episode)
     for tick in range(1, 121):
         frames = receiver.listen(stamp_ns(tick), tick, state.position, state.attitude)
         sensing.hear(stamp_ns(tick), frames, state.est_position, state.est_attitude)

@@ -9,19 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_core.radio import WAVELENGTH_M
-from sar_eval.scenario.model import Episode
+from sar_eval.episode.briefing import RadioBriefing
 from sar_sim.judging.scoring import Report
-from sar_sim.radio.devices import known_addresses
-from sar_sim.radio.receiver import Frames, Receiver
+from sar_sim.radio.receiver import Frames
 from sar_swarm.piloting.pursuit import Hypothesis
-from sar_swarm.sensing.attention import AttentionConfig, Bias
-from sar_swarm.sensing.confidence import Calibration, features
+from sar_swarm.sensing.attention import AttentionConfig
+from sar_swarm.sensing.confidence import features
 from sar_swarm.sensing.frames import Reason
 from sar_swarm.sensing.fusion import Estimate, FusionCentre, FusionConfig
 from sar_swarm.sensing.gate import GateConfig
@@ -73,52 +71,18 @@ class Tally(NamedTuple):
         return {"phase_open": float(self.gate[1].sum()) / total, **by_state}
 
 
-class Receiving(Protocol):
-    """Radios that are asked tick by tick, in ascending order; may raise SpoiltError."""
-
-    def listen(self, stamp_ns: int, tick: int, position: Floats, attitude: Floats) -> list[Frames]: ...
-    def close(self) -> None: ...
-
-
-def make_receiver(episode: Episode) -> Receiver:
-    """The radios of an episode's drones, which know the truth that the swarm does not."""
-    assert episode.radio is not None
-    s = episode.scenario
-    return Receiver(
-        episode.radio,
-        episode.world,
-        episode.devices,
-        s.drones,
-        episode.seed,
-        episode.index,
-        s.sigma,
-        s.kappa,
-    )
-
-
-def receiver_for(episode: Episode) -> Receiver | None:
-    """The embedded radios, where the episode has any."""
-    return None if episode.radio is None else make_receiver(episode)
-
-
 class Sensing:
     """One episode's sensing. ``hear`` every tick, then ``think`` with what the link delivered."""
 
-    def __init__(self, episode: Episode) -> None:
-        radio = episode.radio
-        assert radio is not None
-        s = episode.scenario
-        n = s.drones
-        self._calibration: Calibration | None = episode.calibration
-        first_metre_db = 20.0 * math.log10(4.0 * math.pi / WAVELENGTH_M)
-        law = RangeLaw(reference_dbm=radio.eirp_dbm - first_metre_db, shadowing_db=radio.shadowing_db)
-        config = ListenerConfig(law=law, gate=GateConfig(forced_open=s.gate == "forced_open"))
-        self.listeners = [Listener(i, config) for i in range(n)]
-        fusion = FusionConfig(noise_floor_dbm=radio.noise_dbm, attention=AttentionConfig(bias=Bias(s.attention)))
-        known = known_addresses(episode.devices)
-        self.centres = [FusionCentre(fusion, known) for _ in range(n)]
-        self._told: list[dict[int, Report]] = [{} for _ in range(n)]
-        self._hypotheses: list[dict[int, Hypothesis]] = [{} for _ in range(n)]
+    def __init__(self, drones: int, told: RadioBriefing) -> None:
+        self._calibration = told.calibration
+        law = RangeLaw(reference_dbm=told.reference_dbm, shadowing_db=told.shadowing_db)
+        config = ListenerConfig(law=law, gate=GateConfig(forced_open=told.gate_forced_open))
+        self.listeners = [Listener(i, config) for i in range(drones)]
+        fusion = FusionConfig(noise_floor_dbm=told.noise_dbm, attention=AttentionConfig(bias=told.attention))
+        self.centres = [FusionCentre(fusion, told.known_addresses) for _ in range(drones)]
+        self._told: list[dict[int, Report]] = [{} for _ in range(drones)]
+        self._hypotheses: list[dict[int, Hypothesis]] = [{} for _ in range(drones)]
         self.heard = Heard()
 
     def hear(self, stamp_ns: int, frames: list[Frames], position: Floats, attitude: Floats) -> Heard:

@@ -1,6 +1,7 @@
 """The swarm of an episode: one controller, listener and fusion centre per drone, one step per tick.
 
-It sees estimates, its own frames and what the air delivered; nothing here has the truth.
+It sees estimates, its own frames and what the air delivered; what it was told beforehand
+(``briefing``) has no room for the truth.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.mailboxes import Delivered, Mailboxes
-from sar_eval.episode.briefing import make_plans
+from sar_eval.episode.briefing import Briefing, make_plans
 from sar_eval.episode.sensing import Claim, Heard, Sensing
-from sar_eval.scenario.model import Episode
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import stamp_ns
 from sar_swarm.piloting.controller import Command, Order, Phase, Pilot, Sense, start_pilot, step
@@ -66,12 +66,12 @@ class SwarmTick(NamedTuple):
 class Swarm:
     """All drones' controllers. ``begin`` once on the ground, then ``step`` every tick."""
 
-    def __init__(self, episode: Episode) -> None:
-        self.plans = make_plans(episode)
-        self.pilots: list[Pilot] = [start_pilot(float(yaw)) for yaw in episode.spawns[:, 3]]
+    def __init__(self, told: Briefing) -> None:
+        self.plans = make_plans(told)
+        self.pilots: list[Pilot] = [start_pilot(float(yaw)) for yaw in told.spawns[:, 3]]
         self.commands: list[Command] = []
         self.boxes = Mailboxes(len(self.plans))
-        self.sensing = Sensing(episode) if episode.radio is not None else None
+        self.sensing = Sensing(told.drones, told.radio) if told.radio is not None else None
 
     @property
     def standing(self) -> Standing:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sar_core.geodesy import Origin, to_global
 from sar_core.mailboxes import Delivered
 from sar_eval.backends.backend import SimTick, SpoiltError, Stop, heed, never, time_of, times_of
-from sar_eval.episode.sensing import Receiving, receiver_for
+from sar_eval.backends.receiver import Receiving, receiver_for
 from sar_eval.px4.health import Gate, Limits
 from sar_eval.px4.launcher import Launcher
 from sar_eval.px4.mavlink import EMBEDDED_MARK, ORIGIN

@@ -10,6 +10,7 @@ from sar_msgs.msg import CsiFrames, Orders, SimEstimates
 
 from sar_eval.backends.backend import time_of
 from sar_eval.bag.encoders import Scribe, health_of
+from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.score import STATUS_TICKS
 from sar_eval.episode.swarm import Swarm, SwarmTick
@@ -24,7 +25,7 @@ class SwarmNode(Shell):
 
     def __init__(self, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
         super().__init__("swarm", given, context)
-        self.swarm = Swarm(self.episode)
+        self.swarm = Swarm(briefing_of(self.episode))
         self.scribe = Scribe(self.episode)
         self.gathering = Gathering(["estimates", "frames", "orders"])
         self.connect(
