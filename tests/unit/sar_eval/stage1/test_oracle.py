@@ -28,7 +28,7 @@ from sar_eval.stage1.oracle import (
     save_reference,
 )
 from sar_sim.radio.devices import Kind
-from sar_swarm.piloting.patterns import PATTERNS
+from sar_swarm.piloting.patternlist import names
 from sar_swarm.planning.routes import partitioned_lawnmower
 
 SCENARIO = Scenario(world="open_field", drones=3, victims=2, duration_s=5.0)
@@ -91,7 +91,7 @@ def test_the_swarm_is_given_these_ways_and_no_pattern_knows_the_truth() -> None:
     for plan in make_plans(briefing_of(episode)):
         for given, wanted in zip(plan.mission.routes, episode.routes, strict=True):
             assert np.array_equal(given, wanted)
-    assert "oracle" not in PATTERNS
+    assert "oracle" not in names()
     plain = prepare(episode.scenario, 0, 4)
     assert plain.routes == () and plain.config_sha256 != episode.config_sha256
     assert "routes" not in plain.resolved()

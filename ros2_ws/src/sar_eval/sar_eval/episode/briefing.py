@@ -19,6 +19,7 @@ from sar_swarm.piloting.controller import Plan
 from sar_swarm.piloting.errand import Mission
 from sar_swarm.piloting.navigation import Chart
 from sar_swarm.piloting.neighbours import Manners
+from sar_swarm.piloting.patternlist import find
 from sar_swarm.piloting.patterns import fixed_route
 from sar_swarm.piloting.policy import Actor
 from sar_swarm.piloting.pursuit import Mode, PursuitConfig
@@ -141,7 +142,7 @@ def make_plans(told: Briefing) -> list[Plan]:
         limits=Limits(told.speed_mps, told.turn_rate_rps, told.acceleration_mps2),
     )
     pursuit = None
-    by_hand = told.pattern == "boustrophedon_triangulation"
+    by_hand = find(told.pattern).triangulates
     if told.pursuit or by_hand:
         mode = Mode.TRIANGULATE if by_hand else Mode.CONSTELLATION
         pursuit = PursuitConfig(mode=mode, patience_s=PATIENCE_S, speed_mps=told.speed_mps, bounds=told.area)

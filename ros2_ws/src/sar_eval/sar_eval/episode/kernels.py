@@ -26,7 +26,8 @@ from sar_sim.radio.link import Link
 from sar_sim.vehicle.fleet import Fleet, add_path, stamp_ns
 from sar_swarm.piloting.navigation import Chart, pursue
 from sar_swarm.piloting.neighbours import Manners
-from sar_swarm.piloting.patterns import REACTIVE, Place, next_waypoint, remember, start_walk
+from sar_swarm.piloting.patternlist import STANDARD, find
+from sar_swarm.piloting.patterns import Place, next_waypoint, remember, start_walk
 from sar_swarm.piloting.policy import OBSERVATIONS, Actor, forward
 from sar_swarm.piloting.safety import FRESH, protect
 from sar_swarm.planning.trajectory import Limits
@@ -52,7 +53,7 @@ def compile_kernels(episode: Episode, tell: Tell | None = None) -> float:
 
 def compile_everything(tell: Tell | None = None) -> int:
     """All that flights of any kind and Stage 1 call; returns the number of groups there are."""
-    from sar_eval.stage1.matrix import POLICIES, compile_flights, default_observations, plan
+    from sar_eval.stage1.matrix import compile_flights, default_observations, plan
 
     actor = Actor(
         (np.zeros((HIDDEN, OBSERVATIONS), np.float32, order="F"), np.zeros((4, HIDDEN), np.float32, order="F")),
@@ -60,7 +61,7 @@ def compile_everything(tell: Tell | None = None) -> int:
     )
     scenario = Scenario(world=DEFAULT_WORLD, episode_set=f"{DEFAULT_WORLD}-v1")
     episode = replace(prepare(scenario, 0, 0), actor=actor)
-    matrix = plan(scenario, POLICIES, (0,), (0,), default_observations())
+    matrix = plan(scenario, STANDARD, (0,), (0,), default_observations())
     groups = [*_groups(episode), ("Stage 1", lambda: compile_flights(matrix))]
     _touch(groups, tell)
     return len(groups)
@@ -158,8 +159,9 @@ def _compile_patterns(episode: Episode) -> None:
     """Ask each that chooses as it goes, and the policy, if there is one."""
     place = Place(0, 2, episode.world.area, 28.0, (0.0, 0.0), _others()[:, :2].copy(), (0, 0))
     walk = remember(start_walk(2), (0.0, 0.0), place.peers, 28.0)
-    for pattern in REACTIVE:
-        next_waypoint(pattern, walk, place)
+    for pattern in STANDARD:
+        if find(pattern).kind == "reactive":
+            next_waypoint(pattern, walk, place)
     if episode.actor is not None:
         forward(episode.actor, np.zeros(OBSERVATIONS))
 

@@ -1,6 +1,7 @@
 """Stage 1: every policy on every episode of a set by kinematic flights and fitted sensing, thousands in a minute.
 
-One line per episode, as `sar_analysis.stage1.rows` reads it. Rows carry no host facts: the same command gives the same file.
+One line per episode, as `sar_analysis.stage1.rows` reads it. Rows carry no host facts: the same command gives the same
+file.
 """
 
 from __future__ import annotations
@@ -24,11 +25,9 @@ from sar_eval.stage1.kinematics import Track, fly, task_of
 from sar_eval.stage1.observations import Observations, load_observations, observe
 from sar_eval.studies.missions import CALIBRATION_SEED, spread
 from sar_sim.judging.coverage import CoverageConfig, first_scans
-from sar_swarm.piloting.patterns import PATTERNS, canonical
+from sar_swarm.piloting.patternlist import LEARNED, canonical
 
 SCHEMA_VERSION = 1
-POLICIES = tuple(pattern for pattern in PATTERNS if pattern != "policy")
-"""Six patterns and two baselines. A learned policy brings its own Stage-1 file."""
 OBSERVATIONS = "observations-v1"
 
 
@@ -56,7 +55,7 @@ def plan(
 ) -> Matrix:
     """A checked matrix; ``episodes`` None takes the whole set."""
     names = tuple(dict.fromkeys(canonical(policy) for policy in policies))
-    if "policy" in names:
+    if LEARNED in names:
         raise InputError("policy: a learned policy is not flown by Stage 1 here; give its Stage-1 results as a file")
     if scenario.episode_set is None:
         raise InputError("Stage 1 flies a fixed episode set: give one, for example --episode-set village-v1")

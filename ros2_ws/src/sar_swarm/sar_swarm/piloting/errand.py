@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_swarm.piloting.failsafe import Failsafe
+from sar_swarm.piloting.patternlist import find
 from sar_swarm.piloting.patterns import Place, Walk, next_waypoint, remember, start_walk
 from sar_swarm.piloting.pursuit import Hypothesis, Pursuit, PursuitConfig, Station, decide
 from sar_swarm.planning.routes import take_over
@@ -26,8 +27,6 @@ STAMP, STATE, LEG = 6, 7, 8
 """Columns of a neighbour's row after position and velocity."""
 ROUTE_ACCEPT_M = 3.0
 LOST_AFTER_S = 5.0
-PARTITIONED = ("partitioned_lawnmower",)
-"""Patterns in which a drone has a part of the area to itself; in the others everyone searches everywhere."""
 OUT_OF_THE_SEARCH = (Failsafe.RETURN_TO_HOME, Failsafe.EMERGENCY_LAND, Failsafe.CONTROLLED_DESCENT)
 
 
@@ -87,7 +86,7 @@ def choose(mission: Mission, errand: Errand, known: Knowledge) -> tuple[Errand, 
     second = int(known.time_s)
     if second != errand.checked_s:
         errand = errand._replace(checked_s=second)
-        if mission.pattern in PARTITIONED and known.trusts_link:
+        if known.trusts_link and find(mission.pattern).partitioned:
             errand = inherit(mission, errand, known)
     if not mission.routes:
         peers = _heard(known.others, known.time_s)
