@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
+from sar_core.mailboxes import FAILSAFE, STAMP
 from sar_swarm.piloting.neighbours import BRAKING_MPS2, HEARD, SILENT, UNKNOWN, Manners, neighbour
 from sar_swarm.planning.clearance import reach_of, way_blocked
 
@@ -120,7 +121,7 @@ def _agreed_side(past: Floats, other: Floats, px: float, py: float, wx: float, w
     We know our present velocity and the other only its own; while both turn, each would see another miss, and dodge to
     the same side for ever.
     """
-    k = _at(past, other[6])
+    k = _at(past, other[STAMP])
     if k >= 0:
         px, py = other[0] - past[k, 1], other[1] - past[k, 2]
         wx, wy = past[k, 3] - other[3], past[k, 4] - other[4]
@@ -157,7 +158,7 @@ def limits(
         wx, wy, wz = vel[0] - ux, vel[1] - uy, vel[2] - uz
         radius = manners.berth if known == SILENT else manners.separation + ROOM_M
         if known == HEARD:
-            radius += STALE_MPS * max(time_s - others[k, 6], 0.0)
+            radius += STALE_MPS * max(time_s - others[k, STAMP], 0.0)
         far = radius + 2.0 * manners.speed * manners.foresight
         if px * px + py * py > far * far:
             continue
@@ -171,7 +172,7 @@ def limits(
         horizon = min(manners.foresight, PATIENCE_S + math.sqrt(fast) / PATIENCE_MPS2)
         side = _agreed_side(past, others[k], px, py, wx, wy, radius)
         nx, ny, change, side = way_out(px, py, wx, wy, radius, horizon, side)
-        alone = known == SILENT or (others.shape[1] > 7 and not is_steering(others[k, 7]))
+        alone = known == SILENT or (others.shape[1] > FAILSAFE and not is_steering(others[k, FAILSAFE]))
         coming = _facing(ux, uy, -px, -py)
         bow = _facing(vel[0], vel[1], px, py) - coming
         share = SHARE + YIELD * bow if change > 0.0 else 0.5 - YIELD * bow

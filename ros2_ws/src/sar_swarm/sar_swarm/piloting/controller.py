@@ -36,6 +36,12 @@ TRY_AGAIN_S = 5.0
 SINK_MPS = 1.2
 TOUCH_DOWN_MPS = 0.6
 TOUCH_DOWN_M = 4.0
+OVER_HOME_M, OVER_HOME_MPS = 1.5, 1.0
+"""Nearer to home and slower than this, level, a drone that returns begins to come down."""
+HOVER_PER_S, HOVER_REACH_M = 0.5, 4.0
+"""Gain by which a drone that hovers drifts back to its spot, and the distance at which that stops growing."""
+TURNING_MPS = 1.0
+"""Slower than this a velocity has no direction worth turning to."""
 POLICY_BAND_M = 10.0
 """How far above or below the search altitude a learned policy may fly."""
 
@@ -182,7 +188,7 @@ def _next_phase(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> Pilot:
     if state is Failsafe.AUTONOMOUS_HOLD and phase is not Phase.TAKEOFF:
         return pilot if phase is Phase.HOLD else pilot._replace(phase=Phase.HOLD, spot=here, way=None)
     if phase is Phase.RETURN:
-        down = _near(sense.position, plan.home, 1.5) and _slow(sense.velocity)
+        down = _near(sense.position, plan.home, OVER_HOME_M) and _slow(sense.velocity)
         return pilot._replace(phase=Phase.LAND, spot=_point(plan.home)) if down else pilot
     if order is Order.RETURN or state is Failsafe.RETURN_TO_HOME:
         return pilot._replace(phase=Phase.RETURN, way=None)
@@ -200,7 +206,7 @@ def _near(position: Floats, goal: Floats, within_m: float) -> bool:
 
 
 def _slow(velocity: Floats) -> bool:
-    return math.hypot(velocity[0], velocity[1]) < 1.0
+    return math.hypot(velocity[0], velocity[1]) < OVER_HOME_MPS
 
 
 def _land(pilot: Pilot, sense: Sense) -> Command:
@@ -242,7 +248,7 @@ def _fly(plan: Plan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Comm
         pilot.memory,
     )
     speed = math.hypot(vx, vy)
-    yaw = _turn(pilot.yaw, math.atan2(vy, vx) if speed > 1.0 else pilot.yaw, plan.turn_rate_rps * dt)
+    yaw = _turn(pilot.yaw, math.atan2(vy, vx) if speed > TURNING_MPS else pilot.yaw, plan.turn_rate_rps * dt)
     pilot = pilot._replace(memory=Memory(*memory), band=band, yaw=yaw)
     return pilot, Command(True, np.array([math.nan, math.nan, z]), np.array([vx, vy, math.nan]), yaw)
 
@@ -298,7 +304,7 @@ def _hover(spot: Point, sense: Sense) -> Heading:
     """Back to the spot, gently."""
     dx, dy = spot[0] - float(sense.position[0]), spot[1] - float(sense.position[1])
     left = math.hypot(dx, dy)
-    gain = 0.5 * min(1.0, 4.0 / max(left, 1e-6))
+    gain = HOVER_PER_S * min(1.0, HOVER_REACH_M / max(left, 1e-6))
     return Heading(gain * dx, gain * dy, spot[2], left)
 
 

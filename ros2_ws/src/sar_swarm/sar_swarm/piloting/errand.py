@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_core.mailboxes import FAILSAFE, LEG, STAMP
 from sar_swarm.piloting.failsafe import Failsafe
 from sar_swarm.piloting.patternlist import find
 from sar_swarm.piloting.patterns import Place, Walk, next_waypoint, remember, start_walk
@@ -23,8 +24,6 @@ Floats = NDArray[np.float64]
 Area = tuple[float, float, float, float]
 Spot = tuple[float, float]
 
-STAMP, STATE, LEG = 6, 7, 8
-"""Columns of a neighbour's row after position and velocity."""
 ROUTE_ACCEPT_M = 3.0
 LOST_AFTER_S = 5.0
 OUT_OF_THE_SEARCH = (Failsafe.RETURN_TO_HOME, Failsafe.EMERGENCY_LAND, Failsafe.CONTROLLED_DESCENT)
@@ -180,7 +179,7 @@ def _left_by(mission: Mission, earlier: tuple[Loss, ...], drone: int, leg: float
 def lost(others: Floats, me: int, time_s: float) -> list[int]:
     """Drones this one counts as out of the search: silent for long, or saying so themselves."""
     silent = ~(time_s - others[:, STAMP] <= LOST_AFTER_S)
-    out = np.isin(others[:, STATE], OUT_OF_THE_SEARCH)
+    out = np.isin(others[:, FAILSAFE], OUT_OF_THE_SEARCH)
     return [int(j) for j in np.flatnonzero(silent | out) if j != me]
 
 

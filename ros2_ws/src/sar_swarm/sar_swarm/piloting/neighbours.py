@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
+from sar_core.mailboxes import STAMP
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +54,7 @@ def neighbour(row: Floats, time_s: float, manners: Manners) -> tuple[int, float,
     row: position 3, velocity 3, stamp_s as last heard. Fresh news is carried forward; after the time-out the drone is
     taken to have braked and to stand there, until that too is too long ago. What is no number is not known.
     """
-    age = time_s - row[6]
+    age = time_s - row[STAMP]
     kept = math.isfinite(age) and age < manners.timeout + manners.silent_keep
     if not (kept and sane(row[0:3], SANE_M) and sane(row[3:6], SANE_MPS)):
         return UNKNOWN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0

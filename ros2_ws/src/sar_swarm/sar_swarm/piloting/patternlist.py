@@ -24,7 +24,7 @@ from sar_core.errors import InputError
 GROUP = "sar_eval.patterns"
 LEARNED = "policy"
 """The pattern that has no rule of its own: a learned actor flies it, without waypoints."""
-Code = Callable[..., Any] | str
+Function = Callable[..., Any] | str
 """A function, or where to import one from."""
 
 
@@ -48,8 +48,8 @@ class Pattern:
     name: str
     rule: str
     """What it does, in the line that docs/swarm.md has."""
-    route: Code | None = None
-    decide: Code | None = None
+    route: Function | None = None
+    decide: Function | None = None
     aliases: tuple[str, ...] = ()
     partitioned: bool = False
     """Every drone has a part of the area to itself, which the others take over when it is lost."""
@@ -104,11 +104,11 @@ def find(name: str) -> Pattern:
 
 
 @cache
-def function_of(code: Code) -> Callable[..., Any]:
+def function_of(given: Function) -> Callable[..., Any]:
     """The function itself."""
-    if not isinstance(code, str):
-        return code
-    module, _, function = code.partition(":")
+    if not isinstance(given, str):
+        return given
+    module, _, function = given.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), function)
     return found
 
