@@ -16,13 +16,13 @@ from sar_core.streams import stream
 from sar_eval.scenario.model import FENCE_MARGIN_M, Episode
 from sar_sim.radio.devices import known_addresses
 from sar_swarm.piloting.controller import Plan
-from sar_swarm.piloting.errand import Mission
 from sar_swarm.piloting.navigation import Chart
-from sar_swarm.piloting.neighbours import Manners
+from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.patternlist import find
 from sar_swarm.piloting.patterns import fixed_route
 from sar_swarm.piloting.policy import Actor
 from sar_swarm.piloting.pursuit import Mode, PursuitConfig
+from sar_swarm.piloting.searchtask import Mission
 from sar_swarm.planning.trajectory import Limits
 from sar_swarm.sensing.attention import Bias
 from sar_swarm.sensing.confidence import Calibration
@@ -163,7 +163,9 @@ def make_plans(told: Briefing) -> list[Plan]:
             return_altitude_m=min(told.altitude_m + RETURN_LAYER_M * (i % 3), chart.bounds[5] - 1.0),
             chart=chart,
             fence=told.fence,
-            manners=Manners(speed=told.speed_mps, clearance=NEAREST_M, ceiling=told.ceiling_m, floor=lowest),
+            separation=SeparationLimits(
+                speed_mps=told.speed_mps, clearance_m=NEAREST_M, ceiling_m=told.ceiling_m, floor_m=lowest
+            ),
             key=int(stream("planner", *told.key, i).integers(1 << 62)),
             turn_rate_rps=told.turn_rate_rps,
             actor=told.actor,

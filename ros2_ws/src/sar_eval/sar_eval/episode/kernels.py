@@ -25,7 +25,7 @@ from sar_sim.radio.devices import Device, Kind
 from sar_sim.radio.link import Link
 from sar_sim.vehicle.fleet import Fleet, add_path, stamp_ns
 from sar_swarm.piloting.navigation import Chart, pursue
-from sar_swarm.piloting.neighbours import Manners
+from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.patternlist import STANDARD, find
 from sar_swarm.piloting.patterns import Place, next_waypoint, remember, start_walk
 from sar_swarm.piloting.policy import OBSERVATIONS, Actor, forward
@@ -152,7 +152,7 @@ def _compile_planner(episode: Episode) -> None:
 def _compile_safety(episode: Episode) -> None:
     """Keep clear of wall and neighbour."""
     fence = episode.world.fence
-    protect(HERE, HERE * 0.0, (8.0, 0.0), 30.0, _others(), 0.0, WALL, fence, Manners(), 0, FRESH)
+    protect(HERE, HERE * 0.0, (8.0, 0.0), 30.0, _others(), 0.0, WALL, fence, SeparationLimits(), 0, FRESH)
 
 
 def _compile_patterns(episode: Episode) -> None:

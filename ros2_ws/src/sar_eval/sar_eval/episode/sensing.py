@@ -36,8 +36,8 @@ MOST_VIEWS = 255
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A report as it goes to the operator: what is judged, and what it rests on."""
+class VictimReport:
+    """A report as it goes to the operator, by the message of this name: what is judged, and what it rests on."""
 
     report: Report
     estimate: Estimate
@@ -95,20 +95,20 @@ class Sensing:
         self.heard = heard
         return heard
 
-    def think(self, tick: int, time_s: float, delivered: Sequence[Sequence[Any]]) -> list[Claim]:
+    def think(self, tick: int, time_s: float, delivered: Sequence[Sequence[Any]]) -> list[VictimReport]:
         """Every drone takes in what it sensed and was sent; those whose turn it is solve and may report."""
-        claims = []
+        reports = []
         for i, centre in enumerate(self.centres):
             centre.add(self.heard.observations[i])
             centre.add(delivered[i])
             if (tick + i * SOLVE_TICKS // len(self.centres)) % SOLVE_TICKS == 0:
                 for estimate in centre.solve(time_s):
-                    claim = self._claim(i, estimate)
-                    if claim is not None:
-                        claims.append(claim)
-        return claims
+                    found = self._report(i, estimate)
+                    if found is not None:
+                        reports.append(found)
+        return reports
 
-    def _claim(self, drone: int, estimate: Estimate) -> Claim | None:
+    def _report(self, drone: int, estimate: Estimate) -> VictimReport | None:
         """A report, if the estimate is confirmed and says something new."""
         if self._calibration is None or not estimate.confirmed:
             return None
@@ -132,7 +132,7 @@ class Sensing:
             if moved < WORTH_M and abs(confidence - before.confidence) < WORTH_CONFIDENCE:
                 return None
         self._told[drone][estimate.track] = report
-        return Claim(report, estimate)
+        return VictimReport(report, estimate)
 
     def hypotheses(self, drone: int) -> tuple[Hypothesis, ...]:
         """What one drone believes of every transmitter it could place, as of its last solve."""

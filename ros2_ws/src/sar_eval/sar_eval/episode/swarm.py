@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sar_core.mailboxes import Delivered, Mailboxes
 from sar_eval.episode.briefing import Briefing, make_plans
-from sar_eval.episode.sensing import Claim, Heard, Sensing
+from sar_eval.episode.sensing import Heard, Sensing, VictimReport
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import stamp_ns
 from sar_swarm.piloting.controller import Command, Order, Phase, Pilot, Sense, start_pilot, step
@@ -46,7 +46,7 @@ class Estimates(Protocol):
     def tilt_rad(self) -> Floats: ...
 
 
-class Standing(NamedTuple):
+class DroneStatuses(NamedTuple):
     """How the drones stand after a tick, as they report it."""
 
     phase: tuple[Phase, ...]
@@ -58,9 +58,9 @@ class SwarmTick(NamedTuple):
     """What the swarm made of one tick."""
 
     commands: Sequence[Command]
-    standing: Standing
+    statuses: DroneStatuses
     heard: Heard
-    claims: Sequence[Claim]
+    reports: Sequence[VictimReport]
 
 
 class Swarm:
@@ -74,17 +74,17 @@ class Swarm:
         self.sensing = Sensing(told.drones, told.radio) if told.radio is not None else None
 
     @property
-    def standing(self) -> Standing:
-        return Standing(
+    def statuses(self) -> DroneStatuses:
+        return DroneStatuses(
             tuple(pilot.phase for pilot in self.pilots),
-            tuple(pilot.vigil.state for pilot in self.pilots),
+            tuple(pilot.failsafe.state for pilot in self.pilots),
             tuple(pilot.finished for pilot in self.pilots),
         )
 
     def begin(self, estimates: Estimates) -> SwarmTick:
         """The first tick: nothing was sent or heard before it."""
         self.decide(0.0, estimates, Order.WAIT)
-        return SwarmTick(self.commands, self.standing, Heard(), [])
+        return SwarmTick(self.commands, self.statuses, Heard(), [])
 
     def step(
         self,
@@ -96,17 +96,17 @@ class Swarm:
         order: Order,
     ) -> SwarmTick:
         """Hear, talk, think, decide."""
-        status = np.array([(p.vigil.state, p.errand.leg) for p in self.pilots], dtype=np.float64)
+        status = np.array([(p.failsafe.state, p.task.leg) for p in self.pilots], dtype=np.float64)
         position, velocity, sensing = estimates.est_position, estimates.est_velocity, self.sensing
-        heard, claims = Heard(), list[Claim]()
+        heard, reports = Heard(), list[VictimReport]()
         if sensing is None:
             self.boxes.exchange(time_s, delivered, position, velocity, status)
         else:
             heard = sensing.hear(stamp_ns(tick), frames, position, estimates.est_attitude)
             self.boxes.exchange(time_s, delivered, position, velocity, status, heard.observations)
-            claims = sensing.think(tick, time_s, self.boxes.inbox)
+            reports = sensing.think(tick, time_s, self.boxes.inbox)
         self.decide(time_s, estimates, order)
-        return SwarmTick(self.commands, self.standing, heard, claims)
+        return SwarmTick(self.commands, self.statuses, heard, reports)
 
     def decide(self, time_s: float, estimates: Estimates, order: Order) -> None:
         """Every controller takes its step on what its own drone knows."""

@@ -65,12 +65,12 @@ class SwarmNode(Shell):
             order = Order(orders.order)
             made = self.swarm.step(tick, time_of(tick), told, read_frames(frames), delivered, order)
         tally = None if self.swarm.sensing is None else self.swarm.sensing.tally()
-        self.send("/swarm/tick", swarm_message(self.run, tick, made.commands, made.standing, made.claims, tally))
+        self.send("/swarm/tick", swarm_message(self.run, tick, made.commands, made.statuses, made.reports, tally))
         self.record(tick, made)
         if tick % STATUS_TICKS == 0:
             age = self.swarm.boxes.oldest_news_s(time_of(tick))
             delivery = read_delivery(estimates)
-            health = health_of(stamp_ns(tick), made.standing, made.commands, told.charge, delivery, age)
+            health = health_of(stamp_ns(tick), made.statuses, made.commands, told.charge, delivery, age)
             for topic, rows in self.scribe.health([health]):
                 self.keep(topic, rows.tobytes())
         self.answer(tick)
@@ -81,5 +81,5 @@ class SwarmNode(Shell):
             self.keep(topic, rows.tobytes())
         for letter in self.scribe.observations(stamp, made.heard):
             self.keep(*letter)
-        for claim in made.claims:
-            self.keep(*self.scribe.claim(stamp, claim))
+        for found in made.reports:
+            self.keep(*self.scribe.victim_report(stamp, found))

@@ -20,10 +20,10 @@ from sar_core.compiled import compiled
 from sar_eval.scenario.model import Episode
 from sar_sim.vehicle.kinematic import COURSE, SPEED, STATE, Agility, X, Y, approach, corner_speed, halt
 from sar_swarm.piloting.controller import ABEAM_M
-from sar_swarm.piloting.errand import ROUTE_ACCEPT_M
 from sar_swarm.piloting.navigation import Chart
 from sar_swarm.piloting.patternlist import Twin, find
 from sar_swarm.piloting.patterns import MEMORY, Place, Walk, draw_step, fixed_route, next_waypoint
+from sar_swarm.piloting.searchtask import ROUTE_ACCEPT_M
 from sar_swarm.planning.routes import Area, inner_area
 from sar_swarm.planning.waypoints import ENTERED, along_field, least_visited, remember_all, wander
 
