@@ -19,6 +19,7 @@ from benchmarks.peer import MujocoFleet
 from sar_core.geometry import cylinder
 from sar_core.streams import stream
 from sar_eval.backends.embedded import make_receiver
+from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.sensing import Sensing
@@ -150,7 +151,9 @@ def _sensing_tick(drones: int, devices: int, ticks: int) -> Figure:
     scenario = Scenario(drones=drones, victims=1, decoys=devices - 1)
     episode = prepare(scenario, 0, 0)
     state = Fleet(episode.vehicle, _grid(drones), 0, 0, in_air=True).snapshot()
-    sensing, receiver = Sensing(episode), make_receiver(episode)
+    told = briefing_of(episode).radio
+    assert told is not None
+    sensing, receiver = Sensing(drones, told), make_receiver(episode)
     nothing: list[list[object]] = [[] for _ in range(drones)]
 
     def sense(tick: int) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.bench import REPEATS, Figure
 from sar_core.errors import RunError
 from sar_eval.backends.embedded import make_receiver
+from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.sensing import Sensing
@@ -67,7 +68,9 @@ def _fusion(calls: int) -> Figure:
     angles = 2.0 * np.pi * np.arange(3) / 3.0
     places = np.array([[device[0] + 30.0 * np.cos(a), device[1] + 30.0 * np.sin(a), 30.0, 0.0] for a in angles])
     state = Fleet(episode.vehicle, places, 0, 0, in_air=True).snapshot()
-    sensing, receiver = Sensing(episode), make_receiver(episode)
+    told = briefing_of(episode).radio
+    assert told is not None
+    sensing, receiver = Sensing(scenario.drones, told), make_receiver(episode)
     centre = sensing.centres[0]
     ticks = 200
     for tick in range(1, ticks + 1):

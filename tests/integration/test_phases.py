@@ -20,7 +20,7 @@ def test_three_drones_take_a_constellation_around_the_victim_and_go_back_to_thei
     while flight.search_time_s < 90.0:
         flight.advance()
         for i, pilot in enumerate(flight.pilots):
-            station, here = pilot.errand.station, flight.state.position[i, :2]
+            station, here = pilot.task.station, flight.state.position[i, :2]
             if station is None or station.stage is not Stage.CONVERGENCE:
                 continue
             if math.dist(here, (station.x, station.y)) < 4.0:
@@ -29,7 +29,7 @@ def test_three_drones_take_a_constellation_around_the_victim_and_go_back_to_thei
     assert len(turns) == 3
     gaps = np.degrees(np.diff([*turns, turns[0] + 2.0 * math.pi]))
     assert np.abs(gaps - 120.0).max() < 30.0
-    assert all(pilot.errand.station is None for pilot in flight.pilots)
+    assert all(pilot.task.station is None for pilot in flight.pilots)
     assert flight.score.scorer.found[0].final_error_m < 3.0
     assert flight.referee.summary().collisions == 0
 
@@ -38,7 +38,7 @@ def test_without_pursuit_nobody_leaves_the_pattern() -> None:
     flight = Flight(prepare(Scenario(), 0, 0), None)
     while flight.search_time_s < 60.0:
         flight.advance()
-        assert all(pilot.errand.station is None for pilot in flight.pilots)
+        assert all(pilot.task.station is None for pilot in flight.pilots)
     assert flight.sensing is not None and flight.score.scorer.found
 
 
@@ -48,7 +48,7 @@ def test_by_hand_one_drone_takes_three_bearings_one_after_another() -> None:
     seen: dict[int, set[tuple[float, float]]] = {}
     while flight.search_time_s < 60.0 and not any(len(places) == 3 for places in seen.values()):
         flight.advance()
-        busy = [pilot.errand.station for pilot in flight.pilots]
+        busy = [pilot.task.station for pilot in flight.pilots]
         assert sum(station is not None for station in busy) <= 1
         for i, station in enumerate(busy):
             if station is not None and math.dist(flight.state.position[i, :2], (station.x, station.y)) < 4.0:

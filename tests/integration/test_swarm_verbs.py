@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sar_swarm.piloting.patterns import PATTERNS
+from sar_swarm.piloting.patternlist import STANDARD, names
 from sar_swarm.piloting.policy import random_actor
 
 SHORT = ("--drones", "2", "--duration-s", "8", "--no-bag", "--json")
 
 
-@pytest.mark.parametrize("pattern", [name for name in PATTERNS if name != "policy"])
+@pytest.mark.parametrize("pattern", STANDARD)
 def test_every_pattern_takes_off_searches_and_comes_home(warm, sar_eval, pattern):
     done = sar_eval("run", "--world", "village", "--pattern", pattern, *SHORT)
     result = json.loads(done.stdout)["result"]
@@ -28,7 +28,7 @@ def test_aliases_are_taken_and_unknown_names_refused(warm, sar_eval):
     assert json.loads(done.stdout)["result"]["pattern"] == "levy_flight"
     done = sar_eval("run", "--pattern", "zigzag", *SHORT)
     assert done.returncode == 1
-    assert "zigzag" in done.stderr and all(name in done.stderr for name in PATTERNS)
+    assert "zigzag" in done.stderr and all(name in done.stderr for name in names())
 
 
 def test_a_policy_flies_from_its_weights_and_says_so_without(warm, sar_eval, tmp_path):

@@ -19,7 +19,9 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 STATE = 9
-"""Columns of one heard state: position 3, velocity 3, stamp in seconds (NaN: never heard), failsafe code, leg."""
+"""Columns of one heard state: position 3, velocity 3, then those named here."""
+STAMP, FAILSAFE, LEG = 6, 7, 8
+"""When it was sent, in seconds (NaN: never heard); the sender's failsafe code; the leg of its route it is on."""
 
 SLOTS = 64
 """Ticks a packet may be under way."""
@@ -41,7 +43,7 @@ def _hand_out(now: float, rows: Ints, sent: Floats, known: Floats, heard_s: Floa
     for k in range(rows.shape[0]):
         s, i, j = rows[k, 0], rows[k, 1], rows[k, 2]
         heard_s[i] = now
-        if not (known[i, j, 6] >= sent[s, j, 6]):
+        if not (known[i, j, STAMP] >= sent[s, j, STAMP]):
             known[i, j] = sent[s, j]
 
 
@@ -76,9 +78,10 @@ class Mailboxes:
         """
         n = len(position)
         outgoing = np.empty((n, STATE))
-        outgoing[:, 0:3], outgoing[:, 3:6], outgoing[:, 6], outgoing[:, 7:9] = position, velocity, now_s, status
+        outgoing[:, 0:3], outgoing[:, 3:6] = position, velocity
+        outgoing[:, STAMP], outgoing[:, FAILSAFE : LEG + 1] = now_s, status
         if delivered.frozen.any():
-            repeated = delivered.frozen & np.isfinite(self._last[:, 6])
+            repeated = delivered.frozen & np.isfinite(self._last[:, STAMP])
             outgoing[repeated] = self._last[repeated]
             if mail is not None:
                 mail = [() if again else letters for again, letters in zip(repeated, mail, strict=True)]
@@ -99,6 +102,7 @@ class Mailboxes:
 
     def oldest_news_s(self, now_s: float) -> Floats:
         """Per drone, the age of the oldest state it holds of another; NaN where it has heard of nobody."""
-        ages = np.where(np.isfinite(self.known[:, :, 6]), now_s - self.known[:, :, 6], -np.inf)
+        stamps = self.known[:, :, STAMP]
+        ages = np.where(np.isfinite(stamps), now_s - stamps, -np.inf)
         oldest: Floats = ages.max(axis=1)
         return np.where(np.isfinite(oldest), oldest, np.nan)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from sar_core.errors import InputError
-from sar_eval.campaign.plan import CONDITIONS
 from sar_eval.ros.launchargs import (
     EPISODE,
     MEDIAN_SEEDS,
@@ -24,6 +23,7 @@ from sar_eval.ros.launchargs import (
     truth,
 )
 from sar_eval.scenario.model import Scenario
+from sar_swarm.piloting.patternlist import STANDARD
 
 PROMISED = {
     *("world", "backend", "num_drones", "sigma", "kappa", "bag_dir", "rviz", "foxglove", "log_level", "sim_speed"),
@@ -102,7 +102,7 @@ def test_bare_median_seeds_make_stage_1_and_fly_its_seeds_in_the_village(tmp_pat
     file, words = command
     assert file == tmp_path / "stage1-village-v1.jsonl"
     assert words == f"stage1 --world village --episode-set village-v1 --seeds 0-9 --out {file}".split()
-    made = stage1_file(tmp_path, world="village", episode_set="village-v1", policies=CONDITIONS)
+    made = stage1_file(tmp_path, world="village", episode_set="village-v1", policies=STANDARD)
     tour = plan_tour(values, made=made)
     assert [(f.episode.seed, f.episode.index) for f in tour.left] == [(s, e) for s in (0, 2, 3) for e in (0, 1)]
     assert {f.episode.scenario.pattern for f in tour.left} == {Scenario().pattern}

@@ -11,8 +11,8 @@ import pytest
 from sar_core.sweep import sweep
 from sar_eval.scenario.model import Scenario, prepare
 from sar_eval.stage1.kinematics import FIRST_DRAWS, Task, Track, fly, fly_batch, task_of
-from sar_eval.stage1.matrix import POLICIES
 from sar_sim.judging.coverage import Coverage, CoverageConfig, first_scans
+from sar_swarm.piloting.patternlist import STANDARD
 
 
 def task(pattern: str, seed: int = 1, duration_s: float = 240.0) -> Task:
@@ -20,7 +20,7 @@ def task(pattern: str, seed: int = 1, duration_s: float = 240.0) -> Task:
     return task_of(episode)
 
 
-@pytest.fixture(scope="module", params=POLICIES)
+@pytest.fixture(scope="module", params=STANDARD)
 def flown(request: pytest.FixtureRequest) -> tuple[Task, Track]:
     mission = task(request.param)
     return mission, fly(mission)
@@ -55,7 +55,7 @@ def test_the_same_mission_flies_the_same_way(flown: tuple[Task, Track]) -> None:
 
 
 def test_a_batch_is_its_missions_one_by_one() -> None:
-    missions = [task(pattern, seed, 60.0) for pattern in POLICIES for seed in (1, 2)]
+    missions = [task(pattern, seed, 60.0) for pattern in STANDARD for seed in (1, 2)]
     for alone, together in zip(map(fly, missions), fly_batch(missions), strict=True):
         assert np.array_equal(alone.positions, together.positions)
 
@@ -74,7 +74,7 @@ def test_coverage_of_a_track_is_what_the_analysis_finds_on_it(flown: tuple[Task,
 
 
 def test_seeds_matter_to_random_patterns_only() -> None:
-    for pattern in POLICIES:
+    for pattern in STANDARD:
         same = np.array_equal(fly(task(pattern, 1)).positions, fly(task(pattern, 2)).positions)
         assert same == (pattern not in ("levy_flight", "random_walk")), pattern
 

@@ -13,8 +13,9 @@ from sar_analysis.stage1.rows import read_stage1
 from sar_core.errors import ContractError, InputError, RunError
 from sar_core.reward import Counts, episode_return
 from sar_eval.scenario.model import Scenario, prepare
-from sar_eval.stage1.matrix import POLICIES, Matrix, default_observations, fly_matrix, plan, write_rows
+from sar_eval.stage1.matrix import Matrix, default_observations, fly_matrix, plan, write_rows
 from sar_eval.stage1.observations import fit, load_observations, write_observations
+from sar_swarm.piloting.patternlist import STANDARD
 from tests.unit.sar_eval.madeflights import made_flights
 
 SCENARIO = Scenario(episode_set="village-v1")
@@ -29,7 +30,7 @@ def statistics(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def matrix(statistics: Path) -> Matrix:
-    return plan(SCENARIO, POLICIES, (0, 1, 2), (0, 4, 25), statistics)
+    return plan(SCENARIO, STANDARD, (0, 1, 2), (0, 4, 25), statistics)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def results(matrix: Matrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_episode_has_a_row_that_the_analysis_reads(results: Path, matrix: Matrix) -> None:
     rows = read_stage1(results)
-    assert {row.policy for row in rows} == set(POLICIES) == set(matrix.policies)
+    assert {row.policy for row in rows} == set(STANDARD) == set(matrix.policies)
     assert {(row.seed, row.episode) for row in rows} == {(s, e) for s in (0, 1, 2) for e in (0, 4, 25)}
     assert {(row.stage, row.schema_version, row.world, row.episode_set) for row in rows} == {
         (1, 1, "village", "village-v1")
@@ -95,15 +96,15 @@ def test_what_cannot_be_flown_is_refused(statistics: Path, tmp_path: Path) -> No
     for arguments, said in (
         ((SCENARIO, ("zigzag",), (0,), None), "pattern 'zigzag' is not known"),
         ((SCENARIO, ("policy",), (0,), None), "give its Stage-1 results as a file"),
-        ((Scenario(world="village"), POLICIES, (0,), None), "Stage 1 flies a fixed episode set"),
-        ((SCENARIO, POLICIES, (), None), "seeds: none given"),
-        ((SCENARIO, POLICIES, (1_000_000,), None), "belong to calibration"),
-        ((SCENARIO, POLICIES, (0,), (3, 50)), "village-v1 has 50 episodes"),
+        ((Scenario(world="village"), STANDARD, (0,), None), "Stage 1 flies a fixed episode set"),
+        ((SCENARIO, STANDARD, (), None), "seeds: none given"),
+        ((SCENARIO, STANDARD, (1_000_000,), None), "belong to calibration"),
+        ((SCENARIO, STANDARD, (0,), (3, 50)), "village-v1 has 50 episodes"),
     ):
         with pytest.raises(InputError, match=said):
             plan(*arguments, statistics)
     with pytest.raises(ContractError, match=r"fitted for world"):
-        plan(Scenario(episode_set="forest-v1"), POLICIES, (0,), None, statistics)
+        plan(Scenario(episode_set="forest-v1"), STANDARD, (0,), None, statistics)
 
 
 def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from sar_analysis.results.optimality import load_reference
 from sar_core.errors import ContractError, InputError
-from sar_eval.episode.briefing import make_plans
+from sar_eval.episode.briefing import briefing_of, make_plans
 from sar_eval.scenario.model import Scenario, prepare
 from sar_eval.stage1 import oracle as reference
 from sar_eval.stage1.oracle import (
@@ -28,7 +28,7 @@ from sar_eval.stage1.oracle import (
     save_reference,
 )
 from sar_sim.radio.devices import Kind
-from sar_swarm.piloting.patterns import PATTERNS
+from sar_swarm.piloting.patternlist import names
 from sar_swarm.planning.routes import partitioned_lawnmower
 
 SCENARIO = Scenario(world="open_field", drones=3, victims=2, duration_s=5.0)
@@ -88,15 +88,15 @@ def test_routes_begin_at_the_victims_and_end_with_the_lanes_of_the_strip() -> No
 
 def test_the_swarm_is_given_these_ways_and_no_pattern_knows_the_truth() -> None:
     episode = prepare_oracle(SCENARIO, 4)
-    for plan in make_plans(episode):
+    for plan in make_plans(briefing_of(episode)):
         for given, wanted in zip(plan.mission.routes, episode.routes, strict=True):
             assert np.array_equal(given, wanted)
-    assert "oracle" not in PATTERNS
+    assert "oracle" not in names()
     plain = prepare(episode.scenario, 0, 4)
     assert plain.routes == () and plain.config_sha256 != episode.config_sha256
     assert "routes" not in plain.resolved()
     lanes = partitioned_lawnmower(plain.world.area, 3, 0, SCENARIO.swath_m, SCENARIO.overlap)
-    assert np.array_equal(make_plans(plain)[0].mission.routes[0], lanes)
+    assert np.array_equal(make_plans(briefing_of(plain))[0].mission.routes[0], lanes)
 
 
 def test_without_victims_it_only_covers() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sar_core.geometry import no_obstacles
 from sar_swarm.piloting.conflict import LIMIT, PASSING_M, limits, passing_side, way_out
-from sar_swarm.piloting.neighbours import Manners
+from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.safety import CLEAR, FRESH, PREDICTED, Memory, protect
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ def heard(*rows: tuple[Floats, Floats], stamp: float = 0.0, code: float = 0.0) -
 
 
 def answer(pos: Floats, vel: Floats, wanted: tuple[float, float], others: Floats) -> tuple[float, ...]:
-    result = protect(pos, vel, wanted, 30.0, others, 0.0, no_obstacles(), NO_FENCE, Manners(), 0, FRESH)
+    result = protect(pos, vel, wanted, 30.0, others, 0.0, no_obstacles(), NO_FENCE, SeparationLimits(), 0, FRESH)
     return result[0], result[1], result[2], result[4]
 
 
@@ -102,7 +102,7 @@ def test_two_that_turn_agree_on_the_side_by_what_both_know() -> None:
         past = FRESH.past.copy()
         for sides in (naive, agreed):
             lines = np.empty((2, LIMIT))
-            assert limits(place[i], now[i], others, 1.0, Manners(), past, lines) == 1
+            assert limits(place[i], now[i], others, 1.0, SeparationLimits(), past, lines) == 1
             sides.append(lines[0, 9])
             past[3] = [0.9, *(place[i] - 0.1 * then[i])[:2], *then[i][:2]]
     assert naive[0] != naive[1]
@@ -114,7 +114,7 @@ def test_the_layer_remembers_its_own_flight_newest_first() -> None:
     for tick in range(30):
         pos, vel = np.array([float(tick), 2.0, 30.0]), np.array([8.0, -1.0, 0.0])
         result = protect(
-            pos, vel, (8.0, 0.0), 30.0, heard(), 0.05 * tick, no_obstacles(), NO_FENCE, Manners(), 0, memory
+            pos, vel, (8.0, 0.0), 30.0, heard(), 0.05 * tick, no_obstacles(), NO_FENCE, SeparationLimits(), 0, memory
         )
         memory = Memory(*result[3])
     assert memory.past[:2].tolist() == [[0.05 * 29, 29.0, 2.0, 8.0, -1.0], [0.05 * 28, 28.0, 2.0, 8.0, -1.0]]
@@ -182,7 +182,7 @@ def fly(starts: list[Floats], goals: list[Floats], seconds: float) -> tuple[floa
             pace = min(8.0, left)
             wanted = (float(gap[0]) / max(left, 1e-9) * pace, float(gap[1]) / max(left, 1e-9) * pace)
             vx, vy, _, _, _, _ = protect(
-                pos[i], vel[i], wanted, 30.0, others, now, no_obstacles(), NO_FENCE, Manners(), i, FRESH
+                pos[i], vel[i], wanted, 30.0, others, now, no_obstacles(), NO_FENCE, SeparationLimits(), i, FRESH
             )
             vel[i][:2] += (np.array([vx, vy]) - vel[i][:2]) * TICK / 0.5
             if left < 3.0:

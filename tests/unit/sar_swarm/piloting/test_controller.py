@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sar_core.geometry import box, no_obstacles
 from sar_sim.radio.link import Link
 from sar_swarm.piloting.controller import Command, Order, Phase, Pilot, Plan, Sense, start_pilot, step
-from sar_swarm.piloting.errand import ROUTE_ACCEPT_M as ACCEPT_M
-from sar_swarm.piloting.errand import Mission
 from sar_swarm.piloting.navigation import Chart
-from sar_swarm.piloting.neighbours import Manners
+from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.patterns import fixed_route
+from sar_swarm.piloting.searchtask import ROUTE_ACCEPT_M as ACCEPT_M
+from sar_swarm.piloting.searchtask import Mission
 from sar_swarm.planning.trajectory import Limits
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ def plan_for(index: int = 0, drones: int = 1, obstacles: Floats | None = None) -
         return_altitude_m=30.0 + 2.5 * index,
         chart=Chart(rows, BOUNDS, Limits()),
         fence=np.empty((0, 2)),
-        manners=Manners(),
+        separation=SeparationLimits(),
     )
 
 
@@ -182,7 +182,7 @@ def test_commands_keep_the_limits_told() -> None:
     assert len(set(yaws)) > 50
     for _, phase, command in drone.log:
         if phase in (Phase.SEARCH, Phase.RETURN, Phase.HOLD):
-            assert math.hypot(command.velocity[0], command.velocity[1]) <= drone.plan.manners.speed + 1e-9
+            assert math.hypot(command.velocity[0], command.velocity[1]) <= drone.plan.separation.speed_mps + 1e-9
             assert np.isnan(command.position[:2]).all() and math.isfinite(command.position[2])
 
 
@@ -215,7 +215,7 @@ def fly_together(drones: list[Drone], loss: float, seconds: float) -> None:
     link = Link(len(drones), 1, 0, loss, 0.05, 0.05)
     for k in range(round(seconds / TICK)):
         order = Order.TAKE_OFF if k * TICK < 12.0 else Order.SEARCH
-        status = np.array([[d.pilot.vigil.state, d.pilot.errand.leg] for d in drones], dtype=np.float64)
+        status = np.array([[d.pilot.failsafe.state, d.pilot.task.leg] for d in drones], dtype=np.float64)
         places = np.array([d.position for d in drones])
         link.exchange(k * TICK, places, np.array([d.velocity for d in drones]), status)
         for i, drone in enumerate(drones):

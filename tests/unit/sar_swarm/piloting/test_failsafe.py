@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sar_swarm.piloting.failsafe import Failsafe, Limits, Vigil, Vitals, assess
+from sar_swarm.piloting.failsafe import Failsafe, FailsafeState, Limits, Vitals, assess
 
 ROOT = Path(__file__).resolve().parents[4]
 F = Failsafe
@@ -37,17 +37,19 @@ def at(time_s: float, **changes: Any) -> Vitals:
     return WELL._replace(time_s=time_s, **changes)
 
 
-def watch(vigil: Vigil, begin_s: float, seconds: float, **changes: Any) -> tuple[Vigil, dict[Failsafe, float]]:
-    """Let something last; returns the vigil and how long after the beginning each state was first entered.
+def watch(
+    failsafe: FailsafeState, begin_s: float, seconds: float, **changes: Any
+) -> tuple[FailsafeState, dict[Failsafe, float]]:
+    """Let something last; returns the failsafe and how long after the beginning each state was first entered.
 
     Ages given as None grow from zero with the time that passes.
     """
     entered: dict[Failsafe, float] = {}
     for k in range(round(seconds * 20) + 1):
         now = {name: k / 20 if value is None else value for name, value in changes.items()}
-        vigil = assess(vigil, at(begin_s + k / 20, **now))
-        entered.setdefault(vigil.state, k / 20)
-    return vigil, entered
+        failsafe = assess(failsafe, at(begin_s + k / 20, **now))
+        entered.setdefault(failsafe.state, k / 20)
+    return failsafe, entered
 
 
 def test_the_codes_are_those_of_the_message() -> None:
@@ -56,8 +58,8 @@ def test_the_codes_are_those_of_the_message() -> None:
 
 
 def test_a_healthy_drone_stays_nominal() -> None:
-    vigil, entered = watch(Vigil(), 0.0, 60.0)
-    assert vigil.state is F.NOMINAL and list(entered) == [F.NOMINAL] and vigil.since_s == 0.0
+    failsafe, entered = watch(FailsafeState(), 0.0, 60.0)
+    assert failsafe.state is F.NOMINAL and list(entered) == [F.NOMINAL] and failsafe.since_s == 0.0
 
 
 @pytest.mark.parametrize(
@@ -80,9 +82,9 @@ def test_a_healthy_drone_stays_nominal() -> None:
     ],
 )
 def test_each_state_is_entered_in_its_time(changes: dict[str, Any], state: Failsafe, within_s: float) -> None:
-    vigil, entered = watch(Vigil(), 100.0, 40.0, **changes)
+    failsafe, entered = watch(FailsafeState(), 100.0, 40.0, **changes)
     assert entered[state] == pytest.approx(within_s, abs=0.051)
-    assert vigil.since_s == pytest.approx(100.0 + max(entered.values()))
+    assert failsafe.since_s == pytest.approx(100.0 + max(entered.values()))
 
 
 @pytest.mark.parametrize(
@@ -103,25 +105,25 @@ def test_each_state_is_entered_in_its_time(changes: dict[str, Any], state: Fails
     ],
 )
 def test_short_of_a_limit_nothing_happens(changes: dict[str, Any]) -> None:
-    _, entered = watch(Vigil(), 0.0, 40.0, **changes)
+    _, entered = watch(FailsafeState(), 0.0, 40.0, **changes)
     assert list(entered) == [F.NOMINAL]
 
 
 def test_a_moment_of_tilt_or_sinking_is_forgotten() -> None:
-    vigil = Vigil()
+    failsafe = FailsafeState()
     for k in range(20):
-        vigil, _ = watch(vigil, k * 2.0, 0.25, tilt_rad=2.0)
-        vigil, _ = watch(vigil, k * 2.0 + 0.3, 0.9, altitude_error_m=9.0, velocity=np.array([0.0, 0.0, -1.0]))
-        vigil, _ = watch(vigil, k * 2.0 + 1.25, 0.0)
-    assert vigil.state is F.NOMINAL
+        failsafe, _ = watch(failsafe, k * 2.0, 0.25, tilt_rad=2.0)
+        failsafe, _ = watch(failsafe, k * 2.0 + 0.3, 0.9, altitude_error_m=9.0, velocity=np.array([0.0, 0.0, -1.0]))
+        failsafe, _ = watch(failsafe, k * 2.0 + 1.25, 0.0)
+    assert failsafe.state is F.NOMINAL
 
 
 def test_what_recovers() -> None:
     for changes in ({"gps_age_s": 4.9}, {"heard_age_s": 29.0}, {"nearest_m": 1.0}, {"charge": 0.19}):
-        vigil, _ = watch(Vigil(), 0.0, 1.0, **changes)
-        assert vigil.state is not F.NOMINAL
-        vigil, _ = watch(vigil, 2.0, 0.1)
-        assert vigil.state is F.NOMINAL and vigil.since_s == 2.0
+        failsafe, _ = watch(FailsafeState(), 0.0, 1.0, **changes)
+        assert failsafe.state is not F.NOMINAL
+        failsafe, _ = watch(failsafe, 2.0, 0.1)
+        assert failsafe.state is F.NOMINAL and failsafe.since_s == 2.0
 
 
 def test_what_does_not_recover() -> None:
@@ -132,28 +134,28 @@ def test_what_does_not_recover() -> None:
         ({"charge": 0.14}, F.RETURN_TO_HOME),
         ({"charge": 0.02}, F.EMERGENCY_LAND),
     ):
-        vigil, _ = watch(Vigil(), 0.0, 0.1, **changes)
-        vigil, _ = watch(vigil, 1.0, 10.0)
-        assert vigil.state is state
+        failsafe, _ = watch(FailsafeState(), 0.0, 0.1, **changes)
+        failsafe, _ = watch(failsafe, 1.0, 10.0)
+        assert failsafe.state is state
 
 
 def test_a_charge_that_wavers_about_a_limit_warns_once_and_a_near_drone_is_left_for_good() -> None:
-    vigil, states = Vigil(), []
+    failsafe, states = FailsafeState(), []
     for k in range(200):
-        vigil = assess(vigil, at(k / 20, charge=0.2 + 0.015 * math.sin(k)))
-        states.append(vigil.state)
+        failsafe = assess(failsafe, at(k / 20, charge=0.2 + 0.015 * math.sin(k)))
+        states.append(failsafe.state)
     assert states[0] is F.LOW_BATTERY_WARN and set(states[1:]) == {F.LOW_BATTERY_WARN}
     near = [1.4, 1.7, 1.9, 2.1, 1.7]
-    vigil, seen = Vigil(), []
+    failsafe, seen = FailsafeState(), []
     for k, distance in enumerate(near):
-        vigil = assess(vigil, at(k / 20, nearest_m=distance))
-        seen.append(vigil.state)
+        failsafe = assess(failsafe, at(k / 20, nearest_m=distance))
+        seen.append(failsafe.state)
     assert seen == [F.EMERGENCY_DIVERGE] * 3 + [F.NOMINAL] * 2
 
 
 def test_whether_it_gets_home_depends_on_how_far_that_is() -> None:
     def state(charge: float, home_m: float) -> Failsafe:
-        return assess(Vigil(), at(0.0, charge=charge, home_distance_m=home_m)).state
+        return assess(FailsafeState(), at(0.0, charge=charge, home_distance_m=home_m)).state
 
     assert state(0.06, 200.0) is F.RETURN_TO_HOME
     assert state(0.06, 300.0) is F.EMERGENCY_LAND
@@ -177,14 +179,14 @@ def test_whether_it_gets_home_depends_on_how_far_that_is() -> None:
     ],
 )
 def test_of_two_troubles_the_graver_decides(first: dict[str, Any], second: dict[str, Any], state: Failsafe) -> None:
-    vigil = assess(assess(Vigil(), at(0.0, **first)), at(0.05, **second))
-    assert vigil.state is state
+    failsafe = assess(assess(FailsafeState(), at(0.0, **first)), at(0.05, **second))
+    assert failsafe.state is state
 
 
 def test_after_diverging_a_return_goes_on() -> None:
-    vigil = assess(Vigil(), at(0.0, charge=0.14))
-    vigil = assess(vigil, at(0.05, charge=0.14, nearest_m=1.0))
-    assert assess(vigil, at(0.1, charge=0.14)).state is F.RETURN_TO_HOME
+    failsafe = assess(FailsafeState(), at(0.0, charge=0.14))
+    failsafe = assess(failsafe, at(0.05, charge=0.14, nearest_m=1.0))
+    assert assess(failsafe, at(0.1, charge=0.14)).state is F.RETURN_TO_HOME
 
 
 @pytest.mark.parametrize("bad", [NAN, INF, -INF])
@@ -202,18 +204,18 @@ def test_after_diverging_a_return_goes_on() -> None:
 )
 def test_what_is_not_a_number_is_never_good_news(field: str, state: Failsafe, bad: float) -> None:
     value = np.array([1.0, bad, 3.0]) if field in ("position", "velocity") else bad
-    vigil = assess(Vigil(), WELL._replace(**{field: value}))
-    assert vigil.state is state and math.isfinite(vigil.since_s)
+    failsafe = assess(FailsafeState(), WELL._replace(**{field: value}))
+    assert failsafe.state is state and math.isfinite(failsafe.since_s)
 
 
 def test_not_a_number_where_it_has_a_meaning_of_its_own() -> None:
-    assert assess(Vigil(), at(0.0, heard_age_s=INF)).state is F.RETURN_TO_HOME
-    assert assess(Vigil(), at(0.0, heard_age_s=-INF)).state is F.RETURN_TO_HOME
-    assert assess(Vigil(), at(0.0, heard_age_s=NAN)).state is F.NOMINAL
-    assert assess(Vigil(), at(0.0, nearest_m=NAN)).state is F.AUTONOMOUS_HOLD
-    assert assess(Vigil(), at(0.0, charge=0.1, home_distance_m=NAN)).state is F.EMERGENCY_LAND
+    assert assess(FailsafeState(), at(0.0, heard_age_s=INF)).state is F.RETURN_TO_HOME
+    assert assess(FailsafeState(), at(0.0, heard_age_s=-INF)).state is F.RETURN_TO_HOME
+    assert assess(FailsafeState(), at(0.0, heard_age_s=NAN)).state is F.NOMINAL
+    assert assess(FailsafeState(), at(0.0, nearest_m=NAN)).state is F.AUTONOMOUS_HOLD
+    assert assess(FailsafeState(), at(0.0, charge=0.1, home_distance_m=NAN)).state is F.EMERGENCY_LAND
     for bad in (NAN, INF, -INF):
-        _, entered = watch(Vigil(), 0.0, 3.0, altitude_error_m=bad)
+        _, entered = watch(FailsafeState(), 0.0, 3.0, altitude_error_m=bad)
         assert entered[F.CONTROLLED_DESCENT] == pytest.approx(1.0, abs=0.051)
 
 
@@ -262,20 +264,20 @@ EDGES = {
 @settings(max_examples=300)
 @given(st.lists(st.one_of(VITALS, MILD), min_size=1, max_size=12))
 def test_any_vitals_lead_along_an_edge_of_the_table(life: list[Vitals]) -> None:
-    vigil, been = Vigil(), set()
+    failsafe, been = FailsafeState(), set()
     for vitals in life:
-        after = assess(vigil, vitals)
-        assert after.state in EDGES[vigil.state]
+        after = assess(failsafe, vitals)
+        assert after.state in EDGES[failsafe.state]
         assert not (F.RETURN_TO_HOME in been and after.state in (F.NOMINAL, F.LOW_BATTERY_WARN))
         assert math.isfinite(after.since_s)
         known = (vitals.charge, *vitals.position, *vitals.velocity, vitals.time_s, vitals.home_distance_m)
         assert after.state is not F.NOMINAL or all(math.isfinite(x) for x in known)
         been.add(after.state)
-        vigil = after
+        failsafe = after
 
 
 @given(VITALS)
 def test_the_same_vitals_give_the_same_and_leave_what_was_untouched(vitals: Vitals) -> None:
-    vigil = Vigil(since_s=3.0)
-    assert repr(assess(vigil, vitals)) == repr(assess(vigil, vitals))
-    assert vigil == Vigil(since_s=3.0)
+    failsafe = FailsafeState(since_s=3.0)
+    assert repr(assess(failsafe, vitals)) == repr(assess(failsafe, vitals))
+    assert failsafe == FailsafeState(since_s=3.0)

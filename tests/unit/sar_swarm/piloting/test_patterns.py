@@ -14,14 +14,10 @@ from scipy import stats
 
 from sar_core.errors import InputError
 from sar_sim.judging.coverage import Coverage, CoverageConfig
+from sar_swarm.piloting.patternlist import STANDARD, canonical, find, names
 from sar_swarm.piloting.patterns import (
-    ALIASES,
-    FIXED,
-    PATTERNS,
-    REACTIVE,
     Place,
     Walk,
-    canonical,
     draw_step,
     field,
     fixed_route,
@@ -39,6 +35,7 @@ Area = tuple[float, float, float, float]
 
 FIELD: Area = (-200.0, -200.0, 200.0, 200.0)
 NOBODY = np.full((4, 2), np.nan)
+REACTIVE = [name for name in STANDARD if find(name).kind == "reactive"]
 
 areas = st.builds(
     lambda x, y, w, h: (x, y, x + w, y + h),
@@ -61,11 +58,11 @@ def walk_with(places: Floats) -> Walk:
 
 
 def test_every_name_and_alias_is_known_and_nothing_else() -> None:
-    assert PATTERNS[0] == "partitioned_lawnmower"
-    assert set(FIXED) | set(REACTIVE) | {"policy"} == set(PATTERNS)
-    assert [canonical(name) for name in PATTERNS] == list(PATTERNS)
+    assert STANDARD[0] == "partitioned_lawnmower"
+    assert names() == (*STANDARD, "policy")
+    assert [canonical(name) for name in names()] == list(names())
     assert canonical(" Levy ") == "levy_flight"
-    assert all(canonical(alias) in PATTERNS for alias in ALIASES)
+    assert all(canonical(alias) == name for name in names() for alias in find(name).aliases)
     with pytest.raises(
         InputError, match=r"pattern 'zigzag' is not known; allowed: partitioned_lawnmower, bous.*policy"
     ):
@@ -74,10 +71,10 @@ def test_every_name_and_alias_is_known_and_nothing_else() -> None:
         next_waypoint("spiral", start_walk(4), place_at(0, 0))
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", [*STANDARD, "policy"])
 def test_a_pattern_has_a_fixed_route_or_decides_as_it_goes(name: str) -> None:
     route = fixed_route(name, FIELD, 4, 1, 28.0, 0.1)
-    assert (route is not None) == (name in FIXED)
+    assert (route is not None) == (find(name).kind == "fixed")
     assert np.array_equal(
         fixed_route("boustrophedon_triangulation", FIELD, 4, 1, 28.0, 0.1),
         fixed_route("lawnmower", FIELD, 4, 1, 28.0, 0.1),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sar_core.geometry import box, no_obstacles
 from sar_swarm.piloting.conflict import LIMIT, choose, violation
 from sar_swarm.piloting.geofence import HARD, SAFE, SOFT
-from sar_swarm.piloting.neighbours import HEARD, SILENT, UNKNOWN, Manners, neighbour
+from sar_swarm.piloting.neighbours import HEARD, SILENT, UNKNOWN, SeparationLimits, neighbour
 from sar_swarm.piloting.safety import CLEAR, DIVERGE, FIELD, FRESH, SPLIT, Memory, protect, repel
 from sar_swarm.planning.clearance import close_obstacles, way_blocked
 
@@ -23,7 +23,7 @@ NO_FENCE = np.zeros((0, 2))
 SQUARE = np.array([[-220.0, -220.0], [220.0, -220.0], [220.0, 220.0], [-220.0, 220.0]])
 HERE = np.array([0.0, 0.0, 30.0])
 STILL = np.zeros(3)
-MANNERS = Manners(ceiling=120.0)
+KEEP = SeparationLimits(ceiling_m=120.0)
 vectors = st.tuples(st.floats(-6, 6), st.floats(-6, 6), st.floats(-6, 6)).map(np.array)
 
 
@@ -34,7 +34,7 @@ def row(position: Floats | tuple[float, float, float], velocity: Floats = STILL,
 def among(
     others: Floats, index: int = 0, wanted: tuple[float, float] = (0.0, 0.0), pos: Floats = HERE
 ) -> tuple[float, float, float, Memory, int, int]:
-    return protect(pos, STILL, wanted, 30.0, others, 0.0, no_obstacles(), NO_FENCE, MANNERS, index, FRESH)
+    return protect(pos, STILL, wanted, 30.0, others, 0.0, no_obstacles(), NO_FENCE, KEEP, index, FRESH)
 
 
 def with_one(where: tuple[float, float, float], index: int = 0) -> Floats:
@@ -86,8 +86,8 @@ def test_braking_never_flies_towards_the_other(bearing: float, flat: float, heig
 
 @given(vectors, vectors)
 def test_two_drones_push_each_other_equally(a: Floats, b: Floats) -> None:
-    on_a = np.array(repel(a, row(b)[None, :], 0.0, MANNERS)[:3])
-    on_b = np.array(repel(b, row(a)[None, :], 0.0, MANNERS)[:3])
+    on_a = np.array(repel(a, row(b)[None, :], 0.0, KEEP)[:3])
+    on_b = np.array(repel(b, row(a)[None, :], 0.0, KEEP)[:3])
     assert on_a == pytest.approx(-on_b, abs=1e-9)
     gap = a - b
     if 1e-3 < np.linalg.norm(gap) < 4.999:
@@ -97,17 +97,17 @@ def test_two_drones_push_each_other_equally(a: Floats, b: Floats) -> None:
 
 
 def test_push_grows_as_they_come_nearer() -> None:
-    pushes = [repel(np.array([d, 0.0, 0.0]), row((0, 0, 0))[None, :], 0.0, MANNERS)[0] for d in (4.9, 4, 3, 2, 1)]
+    pushes = [repel(np.array([d, 0.0, 0.0]), row((0, 0, 0))[None, :], 0.0, KEEP)[0] for d in (4.9, 4, 3, 2, 1)]
     assert pushes == sorted(pushes) and pushes[0] > 0.0
 
 
 def test_news_is_carried_forward_then_stands_then_is_forgotten() -> None:
     """Heard at 5 s flying 6 m/s east: 1 s later 6 m on; gone silent it has braked (6 m at 3 m/s2) and stands there."""
     news = row((10.0, 0.0, 30.0), np.array([6.0, 0.0, 0.0]), 5.0)
-    assert neighbour(news, 6.0, MANNERS) == (HEARD, 16.0, 0.0, 30.0, 6.0, 0.0, 0.0)
-    assert neighbour(news, 7.5, MANNERS) == (SILENT, 16.0, 0.0, 30.0, 0.0, 0.0, 0.0)
-    assert neighbour(news, 66.0, MANNERS)[0] == SILENT
-    assert neighbour(news, 67.5, MANNERS)[0] == UNKNOWN
+    assert neighbour(news, 6.0, KEEP) == (HEARD, 16.0, 0.0, 30.0, 6.0, 0.0, 0.0)
+    assert neighbour(news, 7.5, KEEP) == (SILENT, 16.0, 0.0, 30.0, 0.0, 0.0, 0.0)
+    assert neighbour(news, 66.0, KEEP)[0] == SILENT
+    assert neighbour(news, 67.5, KEEP)[0] == UNKNOWN
 
 
 def test_a_silent_drone_is_given_a_berth_until_it_is_forgotten() -> None:
@@ -120,7 +120,7 @@ def test_a_silent_drone_is_given_a_berth_until_it_is_forgotten() -> None:
             left = 60.0 - pos[0]
             wanted = (8.0, -pos[1]) if left > 0.0 else (0.0, 0.0)
             vx, vy, _, _, _, _ = protect(
-                pos, vel, wanted, 30.0, others, now + 0.05 * k, no_obstacles(), NO_FENCE, MANNERS, 0, FRESH
+                pos, vel, wanted, 30.0, others, now + 0.05 * k, no_obstacles(), NO_FENCE, KEEP, 0, FRESH
             )
             vel[:2] += (np.array([vx, vy]) - vel[:2]) * 0.1
             pos += vel * 0.05
@@ -150,7 +150,7 @@ def test_the_split_does_not_go_into_the_map() -> None:
     roof = box(0.0, 0.0, 12.0, 100.0, 100.0, 28.0)[None, :]
     down = with_one((2.0, 0.0, 30.6))
     assert among(down)[2] == pytest.approx(27.0)
-    held = protect(HERE, STILL, (0.0, 0.0), 30.0, down, 0.0, roof, NO_FENCE, MANNERS, 0, FRESH)
+    held = protect(HERE, STILL, (0.0, 0.0), 30.0, down, 0.0, roof, NO_FENCE, KEEP, 0, FRESH)
     assert held[2] == 30.0
 
 
@@ -158,7 +158,7 @@ def test_the_fence_has_the_last_word() -> None:
     at = np.array([216.0, 0.0, 30.0])
     nobody = np.full((1, 9), np.nan)
     vx, vy, z, _, band, state = protect(
-        at, STILL, (8.0, 0.0), 140.0, nobody, 0.0, no_obstacles(), SQUARE, MANNERS, 0, FRESH
+        at, STILL, (8.0, 0.0), 140.0, nobody, 0.0, no_obstacles(), SQUARE, KEEP, 0, FRESH
     )
     assert (vx, vy, z, band, state) == (pytest.approx(0.0), pytest.approx(0.0), 115.0, CLEAR, SOFT)
 
@@ -177,9 +177,9 @@ def test_nonsense_of_ones_own_fails_closed(
     memory = Memory(1.0, 33.0, math.inf, FRESH.past)
     nobody = np.full((1, 9), np.nan)
     vx, vy, z, _, band, state = protect(
-        pos, vel, wanted, altitude, nobody, now, no_obstacles(), SQUARE, MANNERS, 0, memory
+        pos, vel, wanted, altitude, nobody, now, no_obstacles(), SQUARE, KEEP, 0, memory
     )
-    assert math.hypot(vx, vy) <= MANNERS.speed + 1e-9
+    assert math.hypot(vx, vy) <= KEEP.speed_mps + 1e-9
     assert math.isfinite(z)
     if not np.isfinite([*pos, *vel, *wanted, altitude, now]).all():
         assert (vx, vy, z, band, state) == (0.0, 0.0, 33.0, DIVERGE, HARD)
@@ -192,12 +192,12 @@ def test_nonsense_of_ones_own_fails_closed(
 def test_nonsense_about_others_stays_with_them(rows: list[list[float]]) -> None:
     others = np.array(rows)
     vx, vy, z, memory, _, state = protect(
-        HERE, STILL, (5.0, 0.0), 30.0, others, 0.5, no_obstacles(), SQUARE, MANNERS, 0, FRESH
+        HERE, STILL, (5.0, 0.0), 30.0, others, 0.5, no_obstacles(), SQUARE, KEEP, 0, FRESH
     )
-    assert math.hypot(vx, vy) <= MANNERS.speed + 1e-9
+    assert math.hypot(vx, vy) <= KEEP.speed_mps + 1e-9
     assert math.isfinite(z) and math.isfinite(memory.altitude_m) and state == SAFE
     for one in others:
         if not np.isfinite(one[:7]).all():
-            assert neighbour(one, 0.5, MANNERS)[0] == UNKNOWN
+            assert neighbour(one, 0.5, KEEP)[0] == UNKNOWN
     if not (np.isfinite(others[:, :6]).all(axis=1) & np.isfinite(others[:, 6])).any():
         assert (vx, vy, z) == (5.0, 0.0, 30.0)

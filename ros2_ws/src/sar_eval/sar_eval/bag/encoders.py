@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_eval.bag.messages import Layout, blank, serialise, typestore
-from sar_eval.bag.tick import Claim, Heard, Standing
+from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport
 from sar_eval.bag.writer import Topic, make_topic
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.referee import Event, Kind, Phase
@@ -116,9 +116,9 @@ class Health(NamedTuple):
 
 
 def health_of(
-    stamp_ns: int, standing: Standing, commands: Sequence[Command], charge: Floats, delivery: Floats, age_s: Floats
+    stamp_ns: int, statuses: DroneStatuses, commands: Sequence[Command], charge: Floats, delivery: Floats, age_s: Floats
 ) -> Health:
-    phases, failsafes = [int(phase) for phase in standing.phase], [int(state) for state in standing.failsafe]
+    phases, failsafes = [int(phase) for phase in statuses.phase], [int(state) for state in statuses.failsafe]
     return Health(stamp_ns, phases, failsafes, [command.armed for command in commands], charge, delivery, age_s)
 
 
@@ -378,9 +378,9 @@ class Scribe:
         }
         return self._letter(topic, stamp_ns, "sar_msgs/msg/Detection", values)
 
-    def claim(self, stamp_ns: int, claim: Claim) -> Letter:
+    def victim_report(self, stamp_ns: int, found: VictimReport) -> Letter:
         """A drone's opinion of a transmitter."""
-        report, estimate = claim.report, claim.estimate
+        report, estimate = found.report, found.estimate
         values = {
             "header.frame_id": FRAME,
             "uav": report.drone + 1,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sar_eval import __version__
 from sar_eval.bag.encoders import Batch, Health, Letter, Scribe, Status, episode_topics, health_of
-from sar_eval.bag.tick import Claim, Heard, Standing
+from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport
 from sar_eval.bag.writer import BagWriter, Recording
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.referee import Event
@@ -119,14 +119,14 @@ class Logbook:
     def uav_status(
         self,
         stamp_ns: int,
-        standing: Standing,
+        statuses: DroneStatuses,
         commands: Sequence[Command],
         charge: Floats,
         delivery: Floats,
         link_age_s: Floats,
     ) -> None:
         """Twice a second: each drone's health, kept until the next flush."""
-        self._health.append(health_of(stamp_ns, standing, commands, charge, delivery, link_age_s))
+        self._health.append(health_of(stamp_ns, statuses, commands, charge, delivery, link_age_s))
 
     def info(self, stamp_ns: int) -> None:
         """The one latched message that names the episode."""
@@ -144,10 +144,10 @@ class Logbook:
         """A referee's announcement."""
         self._letters(stamp_ns, [self._scribe.event(stamp_ns, event)])
 
-    def sensing(self, stamp_ns: int, heard: Heard, claims: Sequence[Claim]) -> None:
+    def sensing(self, stamp_ns: int, heard: Heard, reports: Sequence[VictimReport]) -> None:
         """What the drones observed, how their gates changed, what they claimed; raw frames if wanted."""
         self._letters(stamp_ns, self._scribe.observations(stamp_ns, heard))
-        self._letters(stamp_ns, (self._scribe.claim(stamp_ns, claim) for claim in claims))
+        self._letters(stamp_ns, (self._scribe.victim_report(stamp_ns, found) for found in reports))
         if self._csi:
             self._letters(stamp_ns, self._scribe.frames(stamp_ns, heard.frames))
 

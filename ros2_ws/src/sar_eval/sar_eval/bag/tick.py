@@ -14,8 +14,8 @@ from sar_swarm.sensing.observation import GateChange, Observation
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A report as it goes to the operator: what is judged, and what it rests on."""
+class VictimReport:
+    """A report as it goes to the operator, by the message of this name: what is judged, and what it rests on."""
 
     report: Report
     estimate: Estimate
@@ -30,7 +30,7 @@ class Heard:
     changes: list[GateChange] = field(default_factory=list)
 
 
-class Standing(NamedTuple):
+class DroneStatuses(NamedTuple):
     """How the drones stand after a tick, as they report it."""
 
     phase: tuple[Phase, ...]

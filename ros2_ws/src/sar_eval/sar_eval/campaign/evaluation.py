@@ -17,10 +17,11 @@ from pathlib import Path
 from sar_analysis.stage1.rows import read_stage1
 from sar_core.errors import InputError
 from sar_eval.campaign.manifest import Manifest, make_manifest, read_manifest
-from sar_eval.campaign.plan import CONDITIONS, Choice, Plan, Task, make_plan
+from sar_eval.campaign.plan import Choice, Plan, Task, make_plan
 from sar_eval.campaign.seedchoice import choose_seeds
 from sar_eval.scenario.model import DEFAULT_WORLD, Scenario
 from sar_eval.scenario.resources import share_dir
+from sar_swarm.piloting.patternlist import STANDARD
 
 STAGE1, CAMPAIGN, REPORT = "stage1.jsonl", "campaign", "report"
 EPISODE_SET = "v1"
@@ -39,7 +40,7 @@ class Extent:
 
 REDUCED = Extent(tuple(range(5)), ("partitioned_lawnmower", "pheromone"))
 """One layout at all five noise levels: minutes on two cores."""
-FULL = Extent(tuple(range(50)), CONDITIONS)
+FULL = Extent(tuple(range(50)), STANDARD)
 """The set, every pattern and baseline: what results/ was flown with."""
 
 

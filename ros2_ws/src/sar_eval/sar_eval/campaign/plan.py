@@ -16,10 +16,8 @@ from sar_core.streams import stream
 from sar_eval.episode.pool import CALIBRATION_SEED
 from sar_eval.scenario.model import Episode, Scenario, Source, prepare
 from sar_eval.scenario.tiers import piloted
-from sar_swarm.piloting.patterns import PATTERNS, canonical
+from sar_swarm.piloting.patternlist import canonical
 
-CONDITIONS = tuple(name for name in PATTERNS if name != "policy")
-"""Six patterns and two baselines."""
 VICTIMS = {"present": (False,), "absent": (True,), "both": (False, True)}
 FILTERS = ("world", "pattern", "victims", "seed", "episode")
 

@@ -36,7 +36,8 @@ def stage2(
     stage1: Annotated[Path | None, typer.Option(help="Stage-1 JSONL: its three median seeds are flown.")] = None,
     episodes: Annotated[str, typer.Option(help="Episode indices, such as 0-49.")] = "0-49",
     patterns: Annotated[
-        list[str] | None, typer.Option("--pattern", help=f"May be repeated; default: all but policy. {PATTERN_HELP}")
+        list[str] | None,
+        typer.Option("--pattern", help=f"May be repeated; default: those shipped, but no policy. {PATTERN_HELP}"),
     ] = None,
     worlds: Annotated[
         list[str] | None, typer.Option("--world", help="World by name or path; may be repeated; default: village.")
@@ -233,9 +234,10 @@ def _choice(
     duration_s: float | None,
 ) -> tuple[Any, Any]:
     """The campaign asked for, and where its seeds came from."""
-    from sar_eval.campaign.plan import CONDITIONS, Choice, parse_numbers
+    from sar_eval.campaign.plan import Choice, parse_numbers
     from sar_eval.campaign.seedchoice import choose_seeds
     from sar_eval.scenario.model import DEFAULT_WORLD, load_scenario
+    from sar_swarm.piloting.patternlist import STANDARD
 
     scenario, source = load_scenario(config, {} if duration_s is None else {"duration_s": duration_s})
     chosen, origin = choose_seeds(None if seeds is None else parse_numbers(seeds, "seeds"), stage1)
@@ -244,7 +246,7 @@ def _choice(
     if worlds is None:
         worlds = [scenario.world if "world" in scenario.model_fields_set else DEFAULT_WORLD]
     if patterns is None:
-        patterns = [scenario.pattern] if "pattern" in scenario.model_fields_set else list(CONDITIONS)
+        patterns = [scenario.pattern] if "pattern" in scenario.model_fields_set else list(STANDARD)
     choice = Choice(
         scenario=scenario,
         worlds=tuple(worlds),

@@ -12,14 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sar_eval.start import Stopper
+from sar_swarm.piloting.patternlist import LEARNED, names
 
 out = Console()
 err = Console(stderr=True)
 
-PATTERN_HELP = (
-    "partitioned_lawnmower, boustrophedon, spiral, pheromone, potential_field, levy_flight, random_walk, "
-    "boustrophedon_triangulation, or policy (a learned one)."
-)
+PATTERN_HELP = f"{', '.join(names()[:-1])}, or {LEARNED} (a learned one)."
 BACKEND_HELP = (
     "embedded; sih: real PX4 with its own simulator (px4 on PATH or PX4_BIN); gazebo: real PX4 in Gazebo; "
     "sitl: our own vehicle behind MAVLink; or auto: the highest tier found."

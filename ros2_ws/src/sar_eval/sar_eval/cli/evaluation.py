@@ -53,7 +53,7 @@ def evaluate(
     from sar_eval.campaign.plan import flight_order, parse_numbers
     from sar_eval.campaign.workers import Crew
     from sar_eval.scenario.model import DEFAULT_WORLD
-    from sar_swarm.piloting.patterns import canonical
+    from sar_swarm.piloting.patternlist import canonical
 
     usual = FULL if full else REDUCED
     extent = Extent(
@@ -98,10 +98,11 @@ def evaluate(
 def _stage1(seeds: tuple[int, ...], target: Path, workers: int) -> None:
     from sar_eval.campaign.evaluation import EPISODE_SET
     from sar_eval.scenario.model import DEFAULT_WORLD, Scenario
-    from sar_eval.stage1.matrix import POLICIES, default_observations, plan
+    from sar_eval.stage1.matrix import default_observations, plan
+    from sar_swarm.piloting.patternlist import STANDARD
 
     scenario = Scenario(episode_set=f"{DEFAULT_WORLD}-{EPISODE_SET}")
-    count, took = fly_stage1(plan(scenario, POLICIES, seeds, None, default_observations()), target, workers)
+    count, took = fly_stage1(plan(scenario, STANDARD, seeds, None, default_observations()), target, workers)
     note(f"Stage 1: {count} episodes in {took:.1f} s")
 
 

@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from sar_core.errors import InputError
-from sar_eval.cli.console import Json, bar, err, note, out, say
+from sar_eval.cli.console import PATTERN_HELP, Json, bar, err, note, out, say
 from sar_eval.cli.studies import DEFAULT_WORKERS, Workers
 
 PROTOCOL_ROLLOUTS = 2000
@@ -27,7 +27,9 @@ def stage1(
     world: Annotated[str | None, typer.Option(help="World by name; default: the episode set's.")] = None,
     episode_set: Annotated[str | None, typer.Option(help="Fixed episode set; default: WORLD-v1.")] = None,
     episodes: Annotated[str | None, typer.Option(help="Episode indices, for example 0-4; default: the set.")] = None,
-    policy: Annotated[list[str] | None, typer.Option(help="Only these patterns; may be given several times.")] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help=f"Only these; may be repeated; default: those shipped. {PATTERN_HELP}")
+    ] = None,
     victim_absent: Annotated[bool, typer.Option(help="The same episodes without their victims.")] = False,
     observations: Annotated[
         Path | None, typer.Option(help="Observation statistics; default: the committed ones.")
@@ -42,13 +44,14 @@ def stage1(
     from sar_eval.bag.folders import ready_folder
     from sar_eval.campaign.plan import parse_numbers
     from sar_eval.scenario.model import Scenario
-    from sar_eval.stage1.matrix import POLICIES, default_observations, plan
+    from sar_eval.stage1.matrix import default_observations, plan
+    from sar_swarm.piloting.patternlist import STANDARD
 
     given: dict[str, Any] = {"episode_set": episode_set or f"{world or 'village'}-v1", "victim_absent": victim_absent}
     scenario = Scenario(**given if world is None else {**given, "world": world})
     indices = None if episodes is None else parse_numbers(episodes, "episodes")
     data = observations or default_observations()
-    matrix = plan(scenario, policy or POLICIES, parse_numbers(seeds, "seeds"), indices, data)
+    matrix = plan(scenario, policy or STANDARD, parse_numbers(seeds, "seeds"), indices, data)
     if target.is_dir():
         raise InputError(f"{target}: is a folder; give the name of a JSONL file")
     if target.exists():

@@ -12,13 +12,15 @@ from rich.progress import TaskID
 from rich.table import Table
 
 from sar_core.errors import ContractError, InputError
-from sar_eval.cli.console import Json, bar, note, out, say
+from sar_eval.cli.console import PATTERN_HELP, Json, bar, note, out, say
 from sar_eval.cli.studies import DEFAULT_WORKERS, Workers
 
 
 def patterns(
     world: Annotated[list[str] | None, typer.Option(help="World by name or path; may be given several times.")] = None,
-    pattern: Annotated[list[str] | None, typer.Option(help="Only these patterns; may be given several times.")] = None,
+    pattern: Annotated[
+        list[str] | None, typer.Option(help=f"Only these; may be repeated; default: those shipped. {PATTERN_HELP}")
+    ] = None,
     count: Annotated[int, typer.Option("--missions", help="Missions per pattern and world.")] = 50,
     unlimited: Annotated[
         int | None, typer.Option(help="How many of them to fly again until 95 % is covered; default: all.")
@@ -33,10 +35,11 @@ def patterns(
     Example: sar-eval patterns --world open_field --world village --missions 50 --out runs/patterns
     """
     from sar_eval.scenario.model import load_scenario, prepare
-    from sar_eval.studies.patternstudy import COMPARED, draw_patterns, study
+    from sar_eval.studies.patternstudy import draw_patterns, study
+    from sar_swarm.piloting.patternlist import STANDARD
 
     worlds = world or ["open_field", "village"]
-    chosen = pattern or list(COMPARED)
+    chosen = pattern or list(STANDARD)
     for name in worlds:
         for style in chosen:
             scenario, source = load_scenario(None, {"world": name, "pattern": style})

@@ -13,8 +13,9 @@ from sar_eval.backends.backend import Backend, SimTick, SpoiltError
 from sar_eval.backends.embedded import Simulator
 from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE
 from sar_eval.bag.logbook import Logbook
-from sar_eval.bag.tick import Claim, Heard
+from sar_eval.bag.tick import Heard, VictimReport
 from sar_eval.bag.writer import Recording
+from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.operator import direct
 from sar_eval.episode.outcome import COVERAGE_TIME_S, result_of
 from sar_eval.episode.record import Record
@@ -52,9 +53,9 @@ class Flight:
         self.trouble = ""
         self._reported = -1
         self.receiver = self.simulator.receiver()
-        self.swarm = Swarm(episode)
+        self.swarm = Swarm(briefing_of(episode))
         first = self.simulator.first()
-        self.score = Score(episode, first, self.swarm.standing)
+        self.score = Score(episode, first, self.swarm.statuses)
         if logbook is not None:
             logbook.info(0)
         self._log(self.swarm.begin(first.state).heard, [], [])
@@ -133,10 +134,10 @@ class Flight:
         if score.orders.invalid_reason:
             return
         state = now.state
-        orders = direct(score.orders, self.episode, now.time_s, float(state.est_position[:, 2].min()), score.standing)
+        orders = direct(score.orders, self.episode, now.time_s, float(state.est_position[:, 2].min()), score.statuses)
         made = swarm.step(now.tick, now.time_s, state, frames, now.delivered, orders.order)
-        score.note(orders, made.standing, [(claim.estimate.track, claim.report) for claim in made.claims])
-        self._log(made.heard, made.claims, events)
+        score.note(orders, made.statuses, [(found.estimate.track, found.report) for found in made.reports])
+        self._log(made.heard, made.reports, events)
 
     def _listen(self, now: SimTick) -> list[Frames]:
         """What the drones' receivers hand over in a tick."""
@@ -144,21 +145,21 @@ class Flight:
             return []
         return self.receiver.listen(stamp_ns(now.tick), now.tick, now.state.position, now.state.attitude)
 
-    def _log(self, heard: Heard, claims: Sequence[Claim], events: Sequence[Event]) -> None:
+    def _log(self, heard: Heard, reports: Sequence[VictimReport], events: Sequence[Event]) -> None:
         book = self.logbook
         if book is None:
             return
         tick, stamp, state = self.tick, stamp_ns(self.tick), self.state
         book.tick(stamp, state, self.commands)
         if self.sensing is not None:
-            book.sensing(stamp, heard, claims)
+            book.sensing(stamp, heard, reports)
             if tick % REPORT_TICKS == 0:
                 book.devices(stamp, self.time_s)
         for event in events:
             book.event(stamp, event)
         if tick % STATUS_TICKS == 0:
             delivery, age = self.simulator.air.take_delivery(), self.swarm.boxes.oldest_news_s(self.time_s)
-            book.uav_status(stamp, self.score.standing, self.commands, state.charge, delivery, age)
+            book.uav_status(stamp, self.score.statuses, self.commands, state.charge, delivery, age)
 
     def report(self, phase: int | None = None) -> None:
         """Once a second: how far the episode is; from here on all that was logged survives this process."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sar_core.geometry import box, distance_to
 from sar_core.sweep import sweep
 from sar_eval.backends.embedded import make_receiver
+from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.sensing import Sensing
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.coverage import Coverage, CoverageConfig
@@ -23,8 +24,9 @@ from sar_sim.radio.devices import Device, Kind
 from sar_sim.radio.link import Link
 from sar_sim.vehicle.fleet import Fleet, add_path, stamp_ns
 from sar_swarm.piloting.navigation import Chart, pursue
-from sar_swarm.piloting.neighbours import Manners
-from sar_swarm.piloting.patterns import REACTIVE, Place, next_waypoint, remember, start_walk
+from sar_swarm.piloting.neighbours import SeparationLimits
+from sar_swarm.piloting.patternlist import STANDARD, find
+from sar_swarm.piloting.patterns import Place, next_waypoint, remember, start_walk
 from sar_swarm.piloting.policy import OBSERVATIONS, forward
 from sar_swarm.piloting.safety import FRESH, protect
 from sar_swarm.planning.trajectory import Limits
@@ -131,15 +133,16 @@ def _compile_planner(episode: Episode) -> None:
 def _compile_safety(episode: Episode) -> None:
     """Keep clear of wall and neighbour."""
     fence = episode.world.fence
-    protect(HERE, HERE * 0.0, (8.0, 0.0), 30.0, _others(), 0.0, WALL, fence, Manners(), 0, FRESH)
+    protect(HERE, HERE * 0.0, (8.0, 0.0), 30.0, _others(), 0.0, WALL, fence, SeparationLimits(), 0, FRESH)
 
 
 def _compile_patterns(episode: Episode) -> None:
     """Ask each that chooses as it goes, and the policy, if there is one."""
     place = Place(0, 2, episode.world.area, 28.0, (0.0, 0.0), _others()[:, :2].copy(), (0, 0))
     walk = remember(start_walk(2), (0.0, 0.0), place.peers, 28.0)
-    for pattern in REACTIVE:
-        next_waypoint(pattern, walk, place)
+    for pattern in STANDARD:
+        if find(pattern).kind == "reactive":
+            next_waypoint(pattern, walk, place)
     if episode.actor is not None:
         forward(episode.actor, np.zeros(OBSERVATIONS))
 
@@ -153,7 +156,9 @@ def _compile_sensing(episode: Episode) -> None:
     episode = replace(episode, scenario=calm, devices=(device,))
     places = np.array([[x + 9.0 * i, y, 50.0, 0.0] for i in range(2)])
     state = Fleet(episode.vehicle, places, 0, 0, in_air=True).snapshot()
-    sensing, receiver = Sensing(episode), make_receiver(episode)
+    told = briefing_of(episode).radio
+    assert told is not None
+    sensing, receiver = Sensing(2, told), make_receiver(episode)
     for tick in range(1, 121):
         frames = receiver.listen(stamp_ns(tick), tick, state.position, state.attitude)
         sensing.hear(stamp_ns(tick), frames, state.est_position, state.est_attitude)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from sar_eval.bag.tick import Standing
+from sar_eval.bag.tick import DroneStatuses
 from sar_eval.scenario.model import Episode
 from sar_swarm.piloting.controller import Order
-from sar_swarm.piloting.errand import OUT_OF_THE_SEARCH
+from sar_swarm.piloting.searchtask import OUT_OF_THE_SEARCH
 
 STANDING_S = 1.0
 TAKEOFF_LIMIT_S = 60.0
@@ -36,7 +36,7 @@ class Orders(NamedTuple):
         return self.order is Order.RETURN and time_s - self.search_end_s > RETURN_LIMIT_S
 
 
-def direct(orders: Orders, episode: Episode, time_s: float, lowest_m: float, standing: Standing) -> Orders:
+def direct(orders: Orders, episode: Episode, time_s: float, lowest_m: float, statuses: DroneStatuses) -> Orders:
     """The orders for one tick: from the lowest drone's estimated height, and how the drones stood the tick before."""
     if orders.order is Order.WAIT and time_s >= STANDING_S:
         return orders._replace(order=Order.TAKE_OFF)
@@ -46,7 +46,7 @@ def direct(orders: Orders, episode: Episode, time_s: float, lowest_m: float, sta
         if time_s > TAKEOFF_LIMIT_S:
             return orders._replace(invalid_reason="takeoff_timeout")
     elif orders.order is Order.SEARCH:
-        drones = zip(standing.finished, standing.failsafe, strict=True)
+        drones = zip(statuses.finished, statuses.failsafe, strict=True)
         flown = all(finished or failsafe in OUT_OF_THE_SEARCH for finished, failsafe in drones)
         if flown or orders.search_time_s(time_s) >= episode.scenario.duration_s:
             return orders._replace(order=Order.RETURN, search_end_s=time_s)

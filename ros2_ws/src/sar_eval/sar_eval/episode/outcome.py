@@ -26,7 +26,7 @@ CURVE_STEP_S = 10.0
 def result_of(score: Score, tally: Tally | None) -> dict[str, Any]:
     """What the referee's truth alone makes of an episode; ``tally`` is what listeners counted, if there were any."""
     e, s = score.episode, score.episode.scenario
-    summary, state, standing = score.referee.summary(), score.state, score.standing
+    summary, state, statuses = score.referee.summary(), score.state, score.statuses
     search = score.search_time_s
     x_min, y_min, x_max, y_max = e.world.area
     cover = score.coverage
@@ -68,7 +68,7 @@ def result_of(score: Score, tally: Tally | None) -> dict[str, Any]:
             {"time_s": _round(time_s), "drone": i + 1, "state": state.name.lower()}
             for time_s, i, state in score.failsafes
         ],
-        "landed": sum(phase is Phase.LANDED for phase in standing.phase),
+        "landed": sum(phase is Phase.LANDED for phase in statuses.phase),
         "path_m": _round(float(score.flown_m.sum())),
         **_findings(score, tally),
         **_return(score, summary),
@@ -84,7 +84,7 @@ def result_of(score: Score, tally: Tally | None) -> dict[str, Any]:
                 "hdg": _round(float(heading[i])),
                 "batt": _round(100.0 * state.charge[i]),
                 "det": 0,
-                "failsafe": standing.failsafe[i].name.lower(),
+                "failsafe": statuses.failsafe[i].name.lower(),
                 "path_m": _round(score.flown_m[i]),
             }
             for i in range(s.drones)

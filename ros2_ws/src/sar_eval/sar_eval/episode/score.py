@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sar_core.errors import RunError
 from sar_eval.backends.backend import SimTick
 from sar_eval.bag.encoders import Status
-from sar_eval.bag.tick import Standing
+from sar_eval.bag.tick import DroneStatuses
 from sar_eval.episode.operator import Orders
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.coverage import Coverage, CoverageConfig
@@ -38,7 +38,7 @@ _STATUS_PHASE = {Order.WAIT: 1, Order.TAKE_OFF: 1, Order.SEARCH: 2, Order.RETURN
 class Score:
     """Keeps what an episode comes to. Every tick ``observe`` the world, then ``note`` what the swarm made of it."""
 
-    def __init__(self, episode: Episode, first: SimTick, standing: Standing) -> None:
+    def __init__(self, episode: Episode, first: SimTick, statuses: DroneStatuses) -> None:
         w, n = episode.world, episode.scenario.drones
         frame = episode.vehicle.airframe
         self.episode = episode
@@ -52,7 +52,7 @@ class Score:
         self.time_s = 0.0
         self.state: FleetState = first.state
         self.orders = Orders()
-        self.standing = standing
+        self.statuses = statuses
         self.flown_m = np.zeros(n)
         self.failsafes: list[tuple[float, int, Failsafe]] = []
         self.search_track: list[tuple[int, Floats]] = []
@@ -73,9 +73,9 @@ class Score:
 
     def _down(self, index: int) -> bool:
         """Landed, or lying where it fell."""
-        if self.standing.phase[index] is Phase.LANDED:
+        if self.statuses.phase[index] is Phase.LANDED:
             return True
-        crippled = self.standing.failsafe[index] is Failsafe.CONTROLLED_DESCENT
+        crippled = self.statuses.failsafe[index] is Failsafe.CONTROLLED_DESCENT
         speed = np.linalg.norm(self.state.velocity[index])
         return crippled and bool(self.state.landed[index] or speed < AT_REST_MPS)
 
@@ -86,7 +86,7 @@ class Score:
     def observe(self, now: SimTick) -> list[Event]:
         """Judge one tick of truth by the orders and phases of the tick before; a truth that is none spoils it."""
         self.tick, self.time_s = now.tick, now.time_s
-        grounded = np.array([phase in GROUNDED for phase in self.standing.phase])
+        grounded = np.array([phase in GROUNDED for phase in self.statuses.phase])
         try:
             events = self.referee.observe(now.times_s, now.track, grounded & (self.state.velocity[:, 2] > -LANDING_MPS))
         except RunError:
@@ -98,16 +98,16 @@ class Score:
         self.state = now.state
         return events
 
-    def note(self, orders: Orders, standing: Standing, reports: Sequence[TrackReport]) -> None:
+    def note(self, orders: Orders, statuses: DroneStatuses, reports: Sequence[TrackReport]) -> None:
         """Take in the orders of this tick, how the drones stand after it, and what they report."""
         self.orders = orders._replace(invalid_reason=self.orders.invalid_reason or orders.invalid_reason)
         for track, report in reports:
             self._hear(track, report)
-        for i, (before, after) in enumerate(zip(self.standing.failsafe, standing.failsafe, strict=True)):
+        for i, (before, after) in enumerate(zip(self.statuses.failsafe, statuses.failsafe, strict=True)):
             if after is not before:
                 self.failsafes.append((self.time_s, i, after))
-        self.standing = standing
-        if orders.order is Order.TAKE_OFF and all(phase is Phase.LANDED for phase in standing.phase):
+        self.statuses = statuses
+        if orders.order is Order.TAKE_OFF and all(phase is Phase.LANDED for phase in statuses.phase):
             self.spoil("never_searched")
         self._sample()
 
@@ -131,7 +131,7 @@ class Score:
         if self.orders.search_begin_s <= self.time_s <= self.orders.search_end_s:
             self.search_track.append((stamp_ns(self.tick), self.state.position))
         if self.tick % STATUS_TICKS == 0:
-            failsafes, phases = map(int, self.standing.failsafe), map(int, self.standing.phase)
+            failsafes, phases = map(int, self.statuses.failsafe), map(int, self.statuses.phase)
             self.readings.append((self.state.charge, list(failsafes), list(phases)))
 
     def status(self, phase: int | None = None) -> Status:

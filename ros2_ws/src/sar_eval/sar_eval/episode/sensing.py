@@ -13,15 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_core.radio import WAVELENGTH_M
-from sar_eval.bag.tick import Claim, Heard
-from sar_eval.scenario.model import Episode
+from sar_eval.bag.tick import Heard, VictimReport
+from sar_eval.episode.briefing import RadioBriefing
 from sar_sim.judging.scoring import Report
-from sar_sim.radio.devices import known_addresses
 from sar_sim.radio.receiver import Frames
 from sar_swarm.piloting.pursuit import Hypothesis
-from sar_swarm.sensing.attention import AttentionConfig, Bias
-from sar_swarm.sensing.confidence import Calibration, features
+from sar_swarm.sensing.attention import AttentionConfig
+from sar_swarm.sensing.confidence import features
 from sar_swarm.sensing.frames import Reason
 from sar_swarm.sensing.fusion import Estimate, FusionCentre, FusionConfig
 from sar_swarm.sensing.gate import GateConfig
@@ -59,21 +57,15 @@ class Tally(NamedTuple):
 class Sensing:
     """One episode's sensing. ``hear`` every tick, then ``think`` with what the link delivered."""
 
-    def __init__(self, episode: Episode) -> None:
-        radio = episode.radio
-        assert radio is not None
-        s = episode.scenario
-        n = s.drones
-        self._calibration: Calibration | None = episode.calibration
-        first_metre_db = 20.0 * math.log10(4.0 * math.pi / WAVELENGTH_M)
-        law = RangeLaw(reference_dbm=radio.eirp_dbm - first_metre_db, shadowing_db=radio.shadowing_db)
-        config = ListenerConfig(law=law, gate=GateConfig(forced_open=s.gate == "forced_open"))
-        self.listeners = [Listener(i, config) for i in range(n)]
-        fusion = FusionConfig(noise_floor_dbm=radio.noise_dbm, attention=AttentionConfig(bias=Bias(s.attention)))
-        known = known_addresses(episode.devices)
-        self.centres = [FusionCentre(fusion, known) for _ in range(n)]
-        self._told: list[dict[int, Report]] = [{} for _ in range(n)]
-        self._hypotheses: list[dict[int, Hypothesis]] = [{} for _ in range(n)]
+    def __init__(self, drones: int, told: RadioBriefing) -> None:
+        self._calibration = told.calibration
+        law = RangeLaw(reference_dbm=told.reference_dbm, shadowing_db=told.shadowing_db)
+        config = ListenerConfig(law=law, gate=GateConfig(forced_open=told.gate_forced_open))
+        self.listeners = [Listener(i, config) for i in range(drones)]
+        fusion = FusionConfig(noise_floor_dbm=told.noise_dbm, attention=AttentionConfig(bias=told.attention))
+        self.centres = [FusionCentre(fusion, told.known_addresses) for _ in range(drones)]
+        self._told: list[dict[int, Report]] = [{} for _ in range(drones)]
+        self._hypotheses: list[dict[int, Hypothesis]] = [{} for _ in range(drones)]
         self.heard = Heard()
 
     def hear(self, stamp_ns: int, frames: list[Frames], position: Floats, attitude: Floats) -> Heard:
@@ -86,20 +78,20 @@ class Sensing:
         self.heard = heard
         return heard
 
-    def think(self, tick: int, time_s: float, delivered: Sequence[Sequence[Any]]) -> list[Claim]:
+    def think(self, tick: int, time_s: float, delivered: Sequence[Sequence[Any]]) -> list[VictimReport]:
         """Every drone takes in what it sensed and was sent; those whose turn it is solve and may report."""
-        claims = []
+        reports = []
         for i, centre in enumerate(self.centres):
             centre.add(self.heard.observations[i])
             centre.add(delivered[i])
             if (tick + i * SOLVE_TICKS // len(self.centres)) % SOLVE_TICKS == 0:
                 for estimate in centre.solve(time_s):
-                    claim = self._claim(i, estimate)
-                    if claim is not None:
-                        claims.append(claim)
-        return claims
+                    found = self._report(i, estimate)
+                    if found is not None:
+                        reports.append(found)
+        return reports
 
-    def _claim(self, drone: int, estimate: Estimate) -> Claim | None:
+    def _report(self, drone: int, estimate: Estimate) -> VictimReport | None:
         """A report, if the estimate is confirmed and says something new."""
         if self._calibration is None or not estimate.confirmed:
             return None
@@ -123,7 +115,7 @@ class Sensing:
             if moved < WORTH_M and abs(confidence - before.confidence) < WORTH_CONFIDENCE:
                 return None
         self._told[drone][estimate.track] = report
-        return Claim(report, estimate)
+        return VictimReport(report, estimate)
 
     def hypotheses(self, drone: int) -> tuple[Hypothesis, ...]:
         """What one drone believes of every transmitter it could place, as of its last solve."""

@@ -1,6 +1,7 @@
 """The swarm of an episode: one controller, listener and fusion centre per drone, one step per tick.
 
-It sees estimates, its own frames and what the air delivered; nothing here has the truth.
+It sees estimates, its own frames and what the air delivered; what it was told beforehand
+(``briefing``) has no room for the truth.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.mailboxes import Delivered, Mailboxes
-from sar_eval.bag.tick import Claim, Heard, Standing
-from sar_eval.episode.briefing import make_plans
+from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport
+from sar_eval.episode.briefing import Briefing, make_plans
 from sar_eval.episode.sensing import Sensing
-from sar_eval.scenario.model import Episode
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import stamp_ns
 from sar_swarm.piloting.controller import Command, Order, Pilot, Sense, start_pilot, step
@@ -50,33 +50,33 @@ class SwarmTick(NamedTuple):
     """What the swarm made of one tick."""
 
     commands: Sequence[Command]
-    standing: Standing
+    statuses: DroneStatuses
     heard: Heard
-    claims: Sequence[Claim]
+    reports: Sequence[VictimReport]
 
 
 class Swarm:
     """All drones' controllers. ``begin`` once on the ground, then ``step`` every tick."""
 
-    def __init__(self, episode: Episode) -> None:
-        self.plans = make_plans(episode)
-        self.pilots: list[Pilot] = [start_pilot(float(yaw)) for yaw in episode.spawns[:, 3]]
+    def __init__(self, told: Briefing) -> None:
+        self.plans = make_plans(told)
+        self.pilots: list[Pilot] = [start_pilot(float(yaw)) for yaw in told.spawns[:, 3]]
         self.commands: list[Command] = []
         self.boxes = Mailboxes(len(self.plans))
-        self.sensing = Sensing(episode) if episode.radio is not None else None
+        self.sensing = Sensing(told.drones, told.radio) if told.radio is not None else None
 
     @property
-    def standing(self) -> Standing:
-        return Standing(
+    def statuses(self) -> DroneStatuses:
+        return DroneStatuses(
             tuple(pilot.phase for pilot in self.pilots),
-            tuple(pilot.vigil.state for pilot in self.pilots),
+            tuple(pilot.failsafe.state for pilot in self.pilots),
             tuple(pilot.finished for pilot in self.pilots),
         )
 
     def begin(self, estimates: Estimates) -> SwarmTick:
         """The first tick: nothing was sent or heard before it."""
         self.decide(0.0, estimates, Order.WAIT)
-        return SwarmTick(self.commands, self.standing, Heard(), [])
+        return SwarmTick(self.commands, self.statuses, Heard(), [])
 
     def step(
         self,
@@ -88,17 +88,17 @@ class Swarm:
         order: Order,
     ) -> SwarmTick:
         """Hear, talk, think, decide."""
-        status = np.array([(p.vigil.state, p.errand.leg) for p in self.pilots], dtype=np.float64)
+        status = np.array([(p.failsafe.state, p.task.leg) for p in self.pilots], dtype=np.float64)
         position, velocity, sensing = estimates.est_position, estimates.est_velocity, self.sensing
-        heard, claims = Heard(), list[Claim]()
+        heard, reports = Heard(), list[VictimReport]()
         if sensing is None:
             self.boxes.exchange(time_s, delivered, position, velocity, status)
         else:
             heard = sensing.hear(stamp_ns(tick), frames, position, estimates.est_attitude)
             self.boxes.exchange(time_s, delivered, position, velocity, status, heard.observations)
-            claims = sensing.think(tick, time_s, self.boxes.inbox)
+            reports = sensing.think(tick, time_s, self.boxes.inbox)
         self.decide(time_s, estimates, order)
-        return SwarmTick(self.commands, self.standing, heard, claims)
+        return SwarmTick(self.commands, self.statuses, heard, reports)
 
     def decide(self, time_s: float, estimates: Estimates, order: Order) -> None:
         """Every controller takes its step on what its own drone knows."""

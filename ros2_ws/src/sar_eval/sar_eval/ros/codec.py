@@ -15,7 +15,7 @@ from sar_msgs.msg import CsiFrames, Orders, SimEstimates, SimTruth, SwarmTick
 from sar_core.mailboxes import Delivered
 from sar_core.radio import ANTENNAS, SUBCARRIERS
 from sar_eval.backends.backend import SimTick, time_of, times_of
-from sar_eval.bag.tick import Claim, Standing
+from sar_eval.bag.tick import DroneStatuses, VictimReport
 from sar_eval.episode import operator as core
 from sar_eval.episode.sensing import Tally
 from sar_sim.judging.scoring import Report
@@ -199,8 +199,8 @@ def swarm_message(
     run: int,
     tick: int,
     commands: Sequence[Command],
-    standing: Standing,
-    claims: Sequence[Claim],
+    statuses: DroneStatuses,
+    reports: Sequence[VictimReport],
     tally: Tally | None,
 ) -> SwarmTick:
     rows = np.empty((len(commands), COMMAND))
@@ -211,23 +211,23 @@ def swarm_message(
         run=run,
         tick=tick,
         commands=doubles(rows),
-        phase=array("B", standing.phase),
-        failsafe=array("B", standing.failsafe),
-        finished=array("B", standing.finished),
+        phase=array("B", statuses.phase),
+        failsafe=array("B", statuses.failsafe),
+        finished=array("B", statuses.finished),
     )
-    if claims:
-        message.reports = doubles([_report_row(claim) for claim in claims])
-        message.reported = addresses([claim.report.address for claim in claims])
+    if reports:
+        message.reports = doubles([_report_row(found) for found in reports])
+        message.reported = addresses([found.report.address for found in reports])
     if tally is not None:
         message.gate, message.dropped = longs(tally.gate), longs(tally.dropped)
     return message
 
 
-def _report_row(claim: Claim) -> tuple[float, ...]:
-    report = claim.report
+def _report_row(found: VictimReport) -> tuple[float, ...]:
+    report = found.report
     gdop = math.nan if report.gdop is None else report.gdop
     known = (report.time_s, report.drone, report.x, report.y, report.confidence)
-    return (*known, gdop, report.views, claim.estimate.track)
+    return (*known, gdop, report.views, found.estimate.track)
 
 
 def read_commands(message: SwarmTick) -> list[Command]:
@@ -236,8 +236,8 @@ def read_commands(message: SwarmTick) -> list[Command]:
     ]
 
 
-def read_standing(message: SwarmTick) -> Standing:
-    return Standing(
+def read_statuses(message: SwarmTick) -> DroneStatuses:
+    return DroneStatuses(
         tuple(Phase(code) for code in message.phase),
         tuple(Failsafe(code) for code in message.failsafe),
         tuple(bool(flag) for flag in message.finished),
@@ -245,7 +245,7 @@ def read_standing(message: SwarmTick) -> Standing:
 
 
 def read_reports(message: SwarmTick) -> list[tuple[int, Report]]:
-    """Track and report of each claim."""
+    """Track and report of each that was made in the tick."""
     reports = []
     for row, address in zip(_rows(message.reports, REPORT).tolist(), message.reported, strict=True):
         time_s, drone, x, y, confidence, gdop, views, track = row

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from sar_core.errors import ContractError, InputError
 from sar_eval.bag.writer import partial_of
-from sar_eval.campaign.plan import CONDITIONS, OVERHEAD_S, parse_numbers, told_time
+from sar_eval.campaign.plan import OVERHEAD_S, parse_numbers, told_time
 from sar_eval.episode.record import Record
 from sar_eval.ros.nodetable import PARAMETERS
 from sar_eval.scenario.model import DEFAULT_WORLD, Episode, Scenario, Source, load_scenario, prepare
 from sar_eval.scenario.resources import share_dir, world_path
 from sar_eval.scenario.tiers import piloted, registry
-from sar_swarm.piloting.patterns import PATTERNS
+from sar_swarm.piloting.patternlist import LEARNED, names
 
 BOOLEAN = ("true", "false")
 DOMAINS = (0, 232)
@@ -51,7 +51,7 @@ _BACKEND = Argument(
     "backend", "auto", "Tier to fly on; auto takes the highest found and says which.", ("auto", *registry())
 )
 _DRONES = Argument("num_drones", "", "Number of drones, 1 to 64.")
-_PATTERN = Argument("pattern", "", "Search pattern.", ("", *PATTERNS))
+_PATTERN = Argument("pattern", "", "Search pattern.", ("", *names()))
 _DURATION = Argument("duration_s", "", "Search time, from all drones at altitude.")
 _EPISODE_SET = Argument("episode_set", "", "Fixed episode set by name (configs/episodes): layout, wind and noise.")
 _CONFIG = Argument("config", "", "Scenario file (YAML); arguments given win over it.")
@@ -240,13 +240,14 @@ def read_study(file: Path) -> Study:
 
     rows = read_stage1(file)
     policies = list(dict.fromkeys(row.policy for row in rows))
+    known = {*names()} - {LEARNED}
     return Study(
         file,
         tuple(choose(rows).seeds),
         _only(file, "world", {row.world for row in rows}),
         _only(file, "episode_set", {row.episode_set for row in rows}),
-        tuple(policy for policy in policies if policy in CONDITIONS),
-        tuple(policy for policy in policies if policy not in CONDITIONS),
+        tuple(policy for policy in policies if policy in known),
+        tuple(policy for policy in policies if policy not in known),
     )
 
 

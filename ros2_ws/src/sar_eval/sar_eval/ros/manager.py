@@ -21,7 +21,7 @@ from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.operator import Orders, direct
 from sar_eval.episode.record import Record
-from sar_eval.ros.codec import lowest_m, orders_message, read_standing
+from sar_eval.ros.codec import lowest_m, orders_message, read_statuses
 from sar_eval.ros.nodetable import NODES, STARTED, Wire
 from sar_eval.ros.shell import Shell
 from sar_eval.scenario.tiers import piloted
@@ -114,8 +114,8 @@ class ManagerNode(Shell):
     def step(self, estimates: SimEstimates, swarm: SwarmTick | None) -> None:
         tick = estimates.tick
         if swarm is not None:
-            standing = read_standing(swarm)
-            self.orders = direct(self.orders, self.episode, time_of(tick), lowest_m(estimates), standing)
+            statuses = read_statuses(swarm)
+            self.orders = direct(self.orders, self.episode, time_of(tick), lowest_m(estimates), statuses)
         if self.stop_asked_s is not None and not self.orders.invalid_reason:
             self.orders = self.orders._replace(invalid_reason="interrupted")
         self.send("/episode/orders", orders_message(self.run, tick, self.orders))

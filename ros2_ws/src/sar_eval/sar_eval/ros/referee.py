@@ -13,7 +13,7 @@ from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.outcome import result_of
 from sar_eval.episode.score import STATUS_TICKS, Score
 from sar_eval.episode.sensing import Tally
-from sar_eval.ros.codec import read_orders, read_reports, read_standing, read_tally, read_truth
+from sar_eval.ros.codec import read_orders, read_reports, read_statuses, read_tally, read_truth
 from sar_eval.ros.markers import markers_of
 from sar_eval.ros.shell import Shell
 from sar_sim.vehicle.fleet import stamp_ns
@@ -58,15 +58,15 @@ class RefereeNode(Shell):
             self.step(parts["truth"], parts["orders"], parts["swarm"])
 
     def step(self, truth: SimTruth, orders: Orders, swarm: SwarmTick) -> None:
-        now, standing, stamp = read_truth(truth), read_standing(swarm), stamp_ns(truth.tick)
+        now, statuses, stamp = read_truth(truth), read_statuses(swarm), stamp_ns(truth.tick)
         self.tally = read_tally(swarm)
         if self.score is None:
-            self.score = score = Score(self.episode, now, standing)
+            self.score = score = Score(self.episode, now, statuses)
         else:
             score = self.score
             events = score.observe(now)
             if not score.orders.invalid_reason:
-                score.note(read_orders(orders), standing, read_reports(swarm))
+                score.note(read_orders(orders), statuses, read_reports(swarm))
             for event in events:
                 self.keep(*self.scribe.event(stamp, event))
         if score.done:

@@ -10,6 +10,7 @@ from sar_msgs.msg import CsiFrames, Orders, SimEstimates
 
 from sar_eval.backends.backend import time_of
 from sar_eval.bag.encoders import Scribe, health_of
+from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.score import STATUS_TICKS
 from sar_eval.episode.swarm import Swarm, SwarmTick
@@ -24,7 +25,7 @@ class SwarmNode(Shell):
 
     def __init__(self, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
         super().__init__("swarm", given, context)
-        self.swarm = Swarm(self.episode)
+        self.swarm = Swarm(briefing_of(self.episode))
         self.scribe = Scribe(self.episode)
         self.gathering = Gathering(["estimates", "frames", "orders"])
         self.connect(
@@ -64,12 +65,12 @@ class SwarmNode(Shell):
             order = Order(orders.order)
             made = self.swarm.step(tick, time_of(tick), told, read_frames(frames), delivered, order)
         tally = None if self.swarm.sensing is None else self.swarm.sensing.tally()
-        self.send("/swarm/tick", swarm_message(self.run, tick, made.commands, made.standing, made.claims, tally))
+        self.send("/swarm/tick", swarm_message(self.run, tick, made.commands, made.statuses, made.reports, tally))
         self.record(tick, made)
         if tick % STATUS_TICKS == 0:
             age = self.swarm.boxes.oldest_news_s(time_of(tick))
             delivery = read_delivery(estimates)
-            health = health_of(stamp_ns(tick), made.standing, made.commands, told.charge, delivery, age)
+            health = health_of(stamp_ns(tick), made.statuses, made.commands, told.charge, delivery, age)
             for topic, rows in self.scribe.health([health]):
                 self.keep(topic, rows.tobytes())
         self.answer(tick)
@@ -80,5 +81,5 @@ class SwarmNode(Shell):
             self.keep(topic, rows.tobytes())
         for letter in self.scribe.observations(stamp, made.heard):
             self.keep(*letter)
-        for claim in made.claims:
-            self.keep(*self.scribe.claim(stamp, claim))
+        for found in made.reports:
+            self.keep(*self.scribe.victim_report(stamp, found))

@@ -27,7 +27,7 @@ from sar_sim.radio.radioconfig import RadioConfig, config_sha256, load_radio
 from sar_sim.vehicle.airframe import Vehicle, load_vehicle
 from sar_sim.vehicle.faults import Fault, FaultKind
 from sar_sim.world.world import World, load_world
-from sar_swarm.piloting.patterns import PATTERNS, canonical
+from sar_swarm.piloting.patternlist import LEARNED, STANDARD, canonical, names
 from sar_swarm.piloting.policy import Actor, load_actor
 from sar_swarm.sensing.confidence import Calibration, load_calibration
 
@@ -52,7 +52,7 @@ def _known_pattern(name: str) -> str:
     try:
         return canonical(name)
     except InputError as error:
-        raise ValueError(f"not a known pattern; allowed: {', '.join(PATTERNS)}") from error
+        raise ValueError(f"not a known pattern; allowed: {', '.join(names())}") from error
 
 
 def _known_fault(name: str) -> str:
@@ -89,7 +89,7 @@ class Scenario(BaseModel):
     world: str = "open_field"
     vehicle: str = "x500"
     drones: Annotated[int, Field(ge=1, le=64)] = 4
-    pattern: Annotated[str, AfterValidator(_known_pattern)] = PATTERNS[0]
+    pattern: Annotated[str, AfterValidator(_known_pattern)] = STANDARD[0]
     policy: str | None = None
     pursuit: Literal["on", "off"] = "off"
     altitude_m: Annotated[float, Field(ge=2, allow_inf_nan=False)] | None = None
@@ -447,7 +447,7 @@ def _check_faults(scenario: Scenario, source: Source) -> None:
 
 def _actor(scenario: Scenario, source: Source) -> Actor | None:
     """The learned policy's weights, where the pattern is one."""
-    if scenario.pattern != "policy":
+    if scenario.pattern != LEARNED:
         if scenario.policy is not None:
             raise InputError(
                 f"{source.of('policy')}: policy = {scenario.policy!r} is given, but the pattern is "

@@ -8,7 +8,8 @@ import numpy as np
 
 from sar_eval.episode.kernels import Tell, flight_groups, touch
 from sar_eval.scenario.model import DEFAULT_WORLD, Scenario, prepare
-from sar_eval.stage1.matrix import POLICIES, compile_flights, default_observations, plan
+from sar_eval.stage1.matrix import compile_flights, default_observations, plan
+from sar_swarm.piloting.patternlist import STANDARD
 from sar_swarm.piloting.policy import OBSERVATIONS, Actor
 
 HIDDEN = 64
@@ -23,7 +24,7 @@ def compile_everything(tell: Tell | None = None) -> int:
     )
     scenario = Scenario(world=DEFAULT_WORLD, episode_set=f"{DEFAULT_WORLD}-v1")
     episode = replace(prepare(scenario, 0, 0), actor=actor)
-    matrix = plan(scenario, POLICIES, (0,), (0,), default_observations())
+    matrix = plan(scenario, STANDARD, (0,), (0,), default_observations())
     groups = [*flight_groups(episode), ("Stage 1", lambda: compile_flights(matrix))]
     touch(groups, tell)
     return len(groups)

@@ -1,7 +1,8 @@
 """Stage 1's flights: points that fly the swarm's patterns over an empty plane, compiled, many missions per call.
 
 Every drone hears every other at once and without loss. What the search needs of the world is its area, where drones
-start and how long they search; the pattern's code is the swarm's own (routes, draws) or its compiled twin (waypoints).
+start and how long they search. Routes and draws are the swarm's own code; a reactive pattern's decisions are its
+compiled twin's or, where it has none, its own, for which the compiled flight stops and asks.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from sar_core.compiled import compiled
 from sar_eval.scenario.model import Episode
 from sar_sim.vehicle.kinematic import COURSE, SPEED, STATE, Agility, X, Y, approach, corner_speed, halt
 from sar_swarm.piloting.controller import ABEAM_M
-from sar_swarm.piloting.errand import ROUTE_ACCEPT_M
 from sar_swarm.piloting.navigation import Chart
-from sar_swarm.piloting.patterns import MEMORY, Place, draw_step, fixed_route
-from sar_swarm.piloting.waypoints import along_field, least_visited, remember_all, wander
+from sar_swarm.piloting.patternlist import Twin, find
+from sar_swarm.piloting.patterns import MEMORY, Place, Walk, draw_step, fixed_route, next_waypoint
+from sar_swarm.piloting.searchtask import ROUTE_ACCEPT_M
+from sar_swarm.piloting.waypoints import ENTERED, along_field, least_visited, remember_all, wander
 from sar_swarm.planning.routes import Area, inner_area
 
 Floats = NDArray[np.float64]
@@ -30,9 +32,10 @@ Ints = NDArray[np.int64]
 
 STEP_S = 0.25
 FIRST_DRAWS = 64
-"""Random steps drawn before a flight; one that needs more is flown again with twice as many."""
-_ROUTE, _PHEROMONE, _FIELD, _WANDER = range(4)
-_RULES = {"pheromone": _PHEROMONE, "potential_field": _FIELD, "levy_flight": _WANDER, "random_walk": _WANDER}
+"""Random steps drawn before a flight; one that needs more gets twice as many."""
+_ROUTE, _ASK = -1, 0
+"""What decides where to next besides the compiled copies: the fixed route, or the pattern's own code."""
+_PHEROMONE, _FIELD, _WANDER = int(Twin.PHEROMONE), int(Twin.FIELD), int(Twin.WANDER)
 
 
 @dataclass(frozen=True)
@@ -86,30 +89,56 @@ def task_of(episode: Episode) -> Task:
     return Task(s.pattern, key, episode.world.area, s.swath_m, s.overlap, s.duration_s, agility, starts)
 
 
-@compiled
-def _search(
-    rules: _Rules, starts: Floats, routes: Floats, lengths: Ints, draws: Floats, memory: int, track: Floats
-) -> int:
-    """Fly one mission into track float64[K, N, 2]; how many steps until all were done, or -1 if draws ran out.
+class _Search(NamedTuple):
+    """A mission under way: arrays over N drones, which the flight changes."""
 
-    routes float64[N, L, 2] with lengths[N] points each; draws float64[N, S, 2].
-    """
-    n = starts.shape[0]
-    a = rules.agility
+    track: Floats
+    """[K, N, 2]"""
+    state: Floats
+    """[N, STATE]"""
+    goals: Floats
+    """[N, 2]: where each flies to; NaN where that is still to be chosen."""
+    ends: Floats
+    """[N]: speed at the goal (m/s)."""
+    legs: Ints
+    """[N]: goals reached."""
+    walks: Floats
+    """[N, 4]: columns of planning.waypoints."""
+    visited: Floats
+    """[N, C, 2]: each drone's memory, as in patterns.Walk."""
+    latest: Floats
+    """[N, N + 1, 2]"""
+
+
+def _at_rest(starts: Floats, steps: int) -> _Search:
+    """A mission of so many steps with all drones at their starts [N, 2]."""
+    n = len(starts)
     state = np.zeros((n, STATE))
-    goals = np.full((n, 2), np.nan)
-    legs = np.zeros(n, np.int64)
-    ends = np.zeros(n)
-    walks = np.zeros((n, 4))
-    visited = np.full((n, memory * n, 2), np.nan)
-    latest = np.full((n, n + 1, 2), np.nan)
+    state[:, X], state[:, Y] = starts[:, 0], starts[:, 1]
+    track = np.empty((steps + 1, n, 2))
+    track[0] = starts
+    memory = np.full((n, MEMORY * n, 2), np.nan), np.full((n, n + 1, 2), np.nan)
+    return _Search(track, state, np.full((n, 2), np.nan), np.zeros(n), np.zeros(n, np.int64), np.zeros((n, 4)), *memory)
+
+
+@compiled
+def _fly_on(
+    rules: _Rules, routes: Floats, lengths: Ints, draws: Floats, search: _Search, step: int, drone: int
+) -> tuple[int, int]:
+    """Fly on from this drone's turn in this step; (last step, N) when all is done.
+
+    Returns earlier where a drone needs an answer from outside, with its turn: a waypoint, or more draws. Asked again
+    for that turn, it goes on as if it had never stopped. routes float64[N, L, 2] with lengths[N] points each; draws
+    float64[N, S, 2].
+    """
+    n = search.goals.shape[0]
+    a = rules.agility
+    track, state, goals, ends, legs = search.track, search.state, search.goals, search.ends, search.legs
+    walks, visited, latest = search.walks, search.visited, search.latest
     peers = np.empty((n, 2))
-    for i in range(n):
-        state[i, X], state[i, Y] = starts[i, 0], starts[i, 1]
-        track[0, i, 0], track[0, i, 1] = starts[i, 0], starts[i, 1]
-    for k in range(1, rules.steps + 1):
+    for k in range(step, rules.steps + 1):
         resting = True
-        for i in range(n):
+        for i in range(drone, n):
             x, y = track[k - 1, i, 0], track[k - 1, i, 1]
             if rules.rule != _ROUTE:
                 for j in range(n):
@@ -117,7 +146,7 @@ def _search(
                     peers[j, 1] = np.nan if j == i else track[k - 1, j, 1]
                 remember_all(i, x, y, peers, 0.5 * rules.swath, visited[i], latest[i], walks[i])
             if math.isnan(goals[i, 0]):
-                known = visited[i, : min(int(walks[i, 3]), visited.shape[1])]
+                known = visited[i, : min(int(walks[i, ENTERED]), visited.shape[1])]
                 if rules.rule == _ROUTE:
                     if legs[i] < lengths[i]:
                         goals[i] = routes[i, legs[i]]
@@ -126,14 +155,15 @@ def _search(
                         cy = routes[i, after, 1] if after < lengths[i] else np.nan
                         ends[i] = corner_speed(x, y, goals[i, 0], goals[i, 1], cx, cy, rules.accept, a)
                 else:
+                    gx, gy = np.nan, np.nan
                     if rules.rule == _PHEROMONE:
                         gx, gy = least_visited(i, x, y, rules.inner, rules.swath, known)
                     elif rules.rule == _FIELD:
                         gx, gy = along_field(i, n, x, y, rules.area, rules.inner, rules.swath, known, peers)
-                    else:
+                    elif rules.rule == _WANDER:
                         gx, gy = wander(x, y, rules.inner, draws[i], walks[i])
-                        if math.isnan(gx):
-                            return -1
+                    if math.isnan(gx):
+                        return k, i
                     goals[i, 0], goals[i, 1] = gx, gy
                     ends[i] = corner_speed(x, y, gx, gy, np.nan, np.nan, rules.accept, a)
             if math.isnan(goals[i, 0]):
@@ -148,9 +178,25 @@ def _search(
                     goals[i] = np.nan
                     legs[i] += 1
             track[k, i, 0], track[k, i, 1] = state[i, X], state[i, Y]
+        drone = 0
         if resting and state[:, SPEED].max() <= 0.0:
-            return k
-    return rules.steps
+            return k, n
+    return rules.steps, n
+
+
+def _ask(task: Task, rules: _Rules, search: _Search, step: int, i: int) -> None:
+    """Let the pattern's own code choose drone i's next waypoint, on what its controller would know."""
+    x, y = (float(v) for v in search.track[step - 1, i])
+    peers = search.track[step - 1].copy()
+    peers[i] = math.nan
+    heading, left, drawn, entered = search.walks[i].tolist()
+    walk = Walk(search.visited[i].copy(), search.latest[i].copy(), int(entered), int(drawn), heading, left)
+    place = Place(i, task.drones, task.area, task.swath_m, (x, y), peers, task.key)
+    walk, goal = next_waypoint(task.pattern, walk, place)
+    search.walks[i] = walk.heading_rad, walk.left_m, walk.step, walk.entered
+    search.visited[i], search.latest[i] = walk.visited, walk.latest
+    search.goals[i] = goal
+    search.ends[i] = corner_speed(x, y, *goal, math.nan, math.nan, rules.accept, rules.agility)
 
 
 @cache
@@ -166,7 +212,7 @@ def _routes(pattern: str, area: Area, drones: int, swath_m: float, overlap: floa
 
 def _draws(task: Task, count: int) -> Floats:
     """The first random steps [N, S, 2] of every drone, as its controller would draw them; none for other patterns."""
-    if _RULES.get(task.pattern) != _WANDER:
+    if find(task.pattern).twin is not Twin.WANDER:
         return np.empty((task.drones, 0, 2))
     nobody = np.empty((0, 2))
     out = np.empty((task.drones, count, 2))
@@ -179,22 +225,26 @@ def _draws(task: Task, count: int) -> Floats:
 
 def fly(task: Task) -> Track:
     """Fly one mission from all drones at altitude and at rest to the end of the search."""
-    rule = _RULES.get(task.pattern, _ROUTE)
+    pattern = find(task.pattern)
+    rule = _ROUTE if pattern.route is not None else _ASK if pattern.twin is None else int(pattern.twin)
     routes, lengths = _routes(task.pattern, task.area, task.drones, task.swath_m, task.overlap)
     accept = ROUTE_ACCEPT_M if rule == _ROUTE else max(ROUTE_ACCEPT_M, 0.3 * task.swath_m)
     steps = math.ceil(task.duration_s / task.agility.step_s - 1e-9)
     rules = _Rules(
         rule, task.area, inner_area(task.area, task.swath_m), task.swath_m, accept, ABEAM_M, steps, task.agility
     )
-    starts = np.array(task.starts)
-    count = FIRST_DRAWS
+    draws = _draws(task, FIRST_DRAWS)
+    search = _at_rest(np.array(task.starts), steps)
+    step, drone = 1, 0
     while True:
-        track = np.empty((steps + 1, task.drones, 2))
-        flown = _search(rules, starts, routes, lengths, _draws(task, count), MEMORY, track)
-        if flown >= 0:
+        step, drone = _fly_on(rules, routes, lengths, draws, search, step, drone)
+        if drone == task.drones:
             break
-        count *= 2
-    return Track(np.arange(flown + 1, dtype=np.float64) * task.agility.step_s, track[: flown + 1])
+        if rule == _ASK:
+            _ask(task, rules, search, step, drone)
+        else:
+            draws = _draws(task, 2 * draws.shape[1])
+    return Track(np.arange(step + 1, dtype=np.float64) * task.agility.step_s, search.track[: step + 1])
 
 
 def fly_batch(tasks: Sequence[Task]) -> list[Track]:

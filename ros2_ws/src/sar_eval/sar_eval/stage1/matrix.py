@@ -25,11 +25,9 @@ from sar_eval.scenario.resources import share_dir
 from sar_eval.stage1.kinematics import Track, fly, task_of
 from sar_eval.stage1.observations import Observations, load_observations, observe
 from sar_sim.judging.coverage import CoverageConfig, first_scans
-from sar_swarm.piloting.patterns import PATTERNS, canonical
+from sar_swarm.piloting.patternlist import LEARNED, canonical
 
 SCHEMA_VERSION = 1
-POLICIES = tuple(pattern for pattern in PATTERNS if pattern != "policy")
-"""Six patterns and two baselines. A learned policy brings its own Stage-1 file."""
 OBSERVATIONS = "observations-v1"
 
 
@@ -57,7 +55,7 @@ def plan(
 ) -> Matrix:
     """A checked matrix; ``episodes`` None takes the whole set."""
     names = tuple(dict.fromkeys(canonical(policy) for policy in policies))
-    if "policy" in names:
+    if LEARNED in names:
         raise InputError("policy: a learned policy is not flown by Stage 1 here; give its Stage-1 results as a file")
     if scenario.episode_set is None:
         raise InputError("Stage 1 flies a fixed episode set: give one, for example --episode-set village-v1")

@@ -27,7 +27,7 @@ from sar_sim.radio.link import Link
 from sar_sim.vehicle.airframe import Vehicle
 from sar_sim.vehicle.fleet import Fleet, step_of_tick
 from sar_swarm.piloting.navigation import Chart, Way, pursue
-from sar_swarm.piloting.neighbours import Manners
+from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.safety import FRESH, Memory, protect
 from sar_swarm.planning.trajectory import Limits
 
@@ -154,7 +154,7 @@ class _Drone:
 
     def __init__(self, index: int, course: Course) -> None:
         self.index, self.course = index, course
-        self.manners = Manners(speed=course.speed_mps)
+        self.separation = SeparationLimits(speed_mps=course.speed_mps)
         self.chart = Chart(no_obstacles(), BOUNDS, Limits(speed_mps=course.speed_mps, acceleration_mps2=3.0))
         self.leg = 0
         self.way: Way | None = None
@@ -181,7 +181,7 @@ class _Drone:
             time_s,
             no_obstacles(),
             _NO_FENCE,
-            self.manners,
+            self.separation,
             self.index,
             self.memory,
         )

@@ -22,17 +22,15 @@ from sar_eval.scenario.model import Scenario, prepare
 from sar_eval.studies.drawing import draw_map
 from sar_eval.studies.missions import RESAMPLES, Rate, percentile_of, poisson_rate
 from sar_swarm.piloting.controller import Order
-from sar_swarm.piloting.patterns import PATTERNS
+from sar_swarm.piloting.patternlist import find
 
-COMPARED = tuple(name for name in PATTERNS if name != "policy")
 COVERED = 0.95
 UNLIMITED_S = 3600.0
 
 
 def scenario_of(world: str, pattern: str) -> Scenario:
     """The mission of one row: as default, deaf where hearing would change nothing."""
-    listens = pattern == "boustrophedon_triangulation"
-    return Scenario(world=world, pattern=pattern, radio="default" if listens else None)
+    return Scenario(world=world, pattern=pattern, radio="default" if find(pattern).triangulates else None)
 
 
 def time_to_cover(spec: Spec) -> float | None:

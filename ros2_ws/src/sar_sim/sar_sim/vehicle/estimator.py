@@ -31,7 +31,9 @@ Gain = tuple[float, float, float]
 
 GRAVITY = 9.80665
 FILTER_DT = 0.012
-GPS_PERIOD = 0.125
+GPS_PERIOD_MS = 125
+"""8 Hz, as PX4's simulated receiver (sensor_gps_sim) has."""
+GPS_PERIOD = GPS_PERIOD_MS / 1000.0
 HEADING_PERIOD = 0.02
 
 # Columns of one vehicle's error row: estimate minus truth, NED.

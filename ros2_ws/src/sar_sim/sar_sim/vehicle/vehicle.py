@@ -41,6 +41,7 @@ Bools = NDArray[np.bool_]
 Records = NDArray[np.void]
 
 STEP_S = 0.004
+STEP_MS = 4
 QUIET = 0.1  # share of the inertial sensors' noise while the motors stand still
 TOUCH_M = 0.02  # closer than this is contact for the land detector
 LIVELY_MPS2 = 25.0
@@ -157,6 +158,12 @@ def decide(
 
 
 @inlined
+def fix_due(step: int) -> bool:
+    """Whether the next GPS fix falls into this step; its period is no whole number of steps."""
+    return step * STEP_MS // est.GPS_PERIOD_MS != (step + 1) * STEP_MS // est.GPS_PERIOD_MS
+
+
+@inlined
 def sense(
     s: Floats,
     e: Floats,
@@ -186,8 +193,7 @@ def sense(
     nax, nay, naz = rotate(qw, qx, qy, qz, na0, na1, na2)
     ngx, ngy, ngz = rotate(qw, qx, qy, qz, ng0, ng1, ng2)
     est.predict_error(e, ax, ay, az - GRAVITY, nax, nay, naz, ngx, ngy, ngz, STEP_S)
-    ms = step * 4
-    if ms // 125 != (ms + 4) // 125:
+    if fix_due(step):
         for j in range(3):
             noise_p[j] = sensor.gps_pos[j] * gps_noise[j]
             noise_v[j] = sensor.gps_vel[j] * gps_noise[3 + j]

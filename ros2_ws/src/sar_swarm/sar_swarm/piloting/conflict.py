@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
-from sar_swarm.piloting.neighbours import BRAKING_MPS2, HEARD, SILENT, UNKNOWN, Manners, neighbour
+from sar_core.mailboxes import FAILSAFE, STAMP
+from sar_swarm.piloting.neighbours import BRAKING_MPS2, HEARD, SILENT, UNKNOWN, SeparationLimits, neighbour
 from sar_swarm.planning.clearance import reach_of, way_blocked
 
 Floats = NDArray[np.float64]
@@ -120,7 +121,7 @@ def _agreed_side(past: Floats, other: Floats, px: float, py: float, wx: float, w
     We know our present velocity and the other only its own; while both turn, each would see another miss, and dodge to
     the same side for ever.
     """
-    k = _at(past, other[6])
+    k = _at(past, other[STAMP])
     if k >= 0:
         px, py = other[0] - past[k, 1], other[1] - past[k, 2]
         wx, wy = past[k, 3] - other[3], past[k, 4] - other[4]
@@ -141,7 +142,7 @@ def is_steering(code: float) -> bool:
 
 @compiled
 def limits(
-    pos: Floats, vel: Floats, others: Floats, time_s: float, manners: Manners, past: Floats, lines: Floats
+    pos: Floats, vel: Floats, others: Floats, time_s: float, keep: SeparationLimits, past: Floats, lines: Floats
 ) -> int:
     """Half planes n . v >= b that every velocity should obey, one per neighbour that matters; returns how many.
 
@@ -150,28 +151,28 @@ def limits(
     """
     count = 0
     for k in range(others.shape[0]):
-        known, x, y, z, ux, uy, uz = neighbour(others[k], time_s, manners)
+        known, x, y, z, ux, uy, uz = neighbour(others[k], time_s, keep)
         if known == UNKNOWN:
             continue
         px, py, pz = x - pos[0], y - pos[1], z - pos[2]
         wx, wy, wz = vel[0] - ux, vel[1] - uy, vel[2] - uz
-        radius = manners.berth if known == SILENT else manners.separation + ROOM_M
+        radius = keep.berth_m if known == SILENT else keep.separation_m + ROOM_M
         if known == HEARD:
-            radius += STALE_MPS * max(time_s - others[k, 6], 0.0)
-        far = radius + 2.0 * manners.speed * manners.foresight
+            radius += STALE_MPS * max(time_s - others[k, STAMP], 0.0)
+        far = radius + 2.0 * keep.speed_mps * keep.foresight_s
         if px * px + py * py > far * far:
             continue
         fast = wx * wx + wy * wy
-        left = min(max((px * wx + py * wy) / max(fast, 0.01), 0.0), manners.foresight)
+        left = min(max((px * wx + py * wy) / max(fast, 0.01), 0.0), keep.foresight_s)
         apart = pz - wz * left
         apart = 0.0 if apart * pz < 0.0 else min(abs(pz), abs(apart))
         if apart >= radius:
             continue
         radius = math.sqrt(radius * radius - apart * apart)
-        horizon = min(manners.foresight, PATIENCE_S + math.sqrt(fast) / PATIENCE_MPS2)
+        horizon = min(keep.foresight_s, PATIENCE_S + math.sqrt(fast) / PATIENCE_MPS2)
         side = _agreed_side(past, others[k], px, py, wx, wy, radius)
         nx, ny, change, side = way_out(px, py, wx, wy, radius, horizon, side)
-        alone = known == SILENT or (others.shape[1] > 7 and not is_steering(others[k, 7]))
+        alone = known == SILENT or (others.shape[1] > FAILSAFE and not is_steering(others[k, FAILSAFE]))
         coming = _facing(ux, uy, -px, -py)
         bow = _facing(vel[0], vel[1], px, py) - coming
         share = SHARE + YIELD * bow if change > 0.0 else 0.5 - YIELD * bow
@@ -179,7 +180,7 @@ def limits(
         lines[count, 2] = vel[0] * nx + vel[1] * ny + (1.0 if alone and change > 0.0 else share) * change
         lines[count, 3], lines[count, 4] = px, py
         lines[count, 5], lines[count, 6], lines[count, 7] = ux, uy, radius
-        lines[count, 8] = manners.foresight / (left + 0.5)
+        lines[count, 8] = keep.foresight_s / (left + 0.5)
         lines[count, 9] = 0.0 if alone or coming < FROM_BEHIND else side
         count += 1
     return count
@@ -295,7 +296,7 @@ def resolve(
     vx: float,
     vy: float,
     old: tuple[float, float],
-    manners: Manners,
+    keep: SeparationLimits,
     close: Floats,
 ) -> tuple[float, float]:
     """:func:`choose`; where that costs most of the wanted progress, a velocity that goes behind or round the others.
@@ -303,7 +304,7 @@ def resolve(
     Limits are half planes, so a drone side by side with another cannot cross behind it, nor go round one that stands
     in its way. Velocities that miss everybody's straight course are free as well.
     """
-    cx, cy = choose(lines, count, vx, vy, manners.speed, close, manners.look_ahead)
+    cx, cy = choose(lines, count, vx, vy, keep.speed_mps, close, keep.look_ahead_s)
     wanted = math.sqrt(vx * vx + vy * vy)
     if wanted < 1.0 or cx * vx + cy * vy > (1.0 - STUCK) * wanted * wanted:
         return cx, cy
@@ -313,11 +314,11 @@ def resolve(
         turn = 2.0 * math.pi * k / DETOURS
         c, s = math.cos(heading - turn), math.sin(heading - turn)
         for part in (0.25, 0.5, 0.75, 1.0):
-            x, y = part * manners.speed * c, part * manners.speed * s
+            x, y = part * keep.speed_mps * c, part * keep.speed_mps * s
             cost = math.sqrt((x - vx) ** 2 + (y - vy) ** 2)
-            if cost >= best or not _passes(lines, count, x, y, old, manners.foresight):
+            if cost >= best or not _passes(lines, count, x, y, old, keep.foresight_s):
                 continue
-            ahead = reach_of(part * manners.speed, manners.look_ahead)
+            ahead = reach_of(part * keep.speed_mps, keep.look_ahead_s)
             if close.shape[0] == 0 or not way_blocked(close, ahead * c, ahead * s):
                 best, cx, cy = cost, x, y
     return cx, cy

@@ -2,7 +2,7 @@
 
 The operator's order (take off, search, return) comes over the mission link; everything else is the drone's own
 estimate, what the swarm link delivered, and the map given a priori. Each step watches over the drone's health
-(failsafe), chooses where to go (errand) and the way there (navigation); the safety layer has the last word on the
+(failsafe), chooses where to go (task) and the way there (navigation); the safety layer has the last word on the
 velocity, whoever asked for it.
 """
 
@@ -16,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_swarm.piloting.errand import Errand, Knowledge, Mission, Spot, arrive, choose, upcoming
-from sar_swarm.piloting.failsafe import LIMITS, Failsafe, Vigil, Vitals, assess
+from sar_swarm.piloting.failsafe import LIMITS, Failsafe, FailsafeState, Vitals, assess
 from sar_swarm.piloting.failsafe import Limits as FailsafeLimits
 from sar_swarm.piloting.navigation import Chart, Heading, Point, Way, pursue
-from sar_swarm.piloting.neighbours import Manners
+from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.policy import Actor, PolicyView, act, link_quality, wish_to_velocity
 from sar_swarm.piloting.pursuit import Hypothesis
 from sar_swarm.piloting.safety import FRESH, Memory, protect
+from sar_swarm.piloting.searchtask import Knowledge, Mission, SearchTask, Spot, arrive, choose, upcoming
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +36,12 @@ TRY_AGAIN_S = 5.0
 SINK_MPS = 1.2
 TOUCH_DOWN_MPS = 0.6
 TOUCH_DOWN_M = 4.0
+OVER_HOME_M, OVER_HOME_MPS = 1.5, 1.0
+"""Nearer to home and slower than this, level, a drone that returns begins to come down."""
+HOVER_PER_S, HOVER_REACH_M = 0.5, 4.0
+"""Gain by which a drone that hovers drifts back to its spot, and the distance at which that stops growing."""
+TURNING_MPS = 1.0
+"""Slower than this a velocity has no direction worth turning to."""
 POLICY_BAND_M = 10.0
 """How far above or below the search altitude a learned policy may fly."""
 
@@ -75,7 +81,7 @@ class Plan:
     return_altitude_m: float
     chart: Chart
     fence: Floats
-    manners: Manners
+    separation: SeparationLimits
     key: int = 0
     turn_rate_rps: float = math.radians(30.0)
     failsafe: FailsafeLimits = LIMITS
@@ -103,8 +109,8 @@ class Pilot(NamedTuple):
     """A controller's memory between ticks."""
 
     phase: Phase = Phase.IDLE
-    vigil: Vigil = Vigil()
-    errand: Errand = Errand()
+    failsafe: FailsafeState = FailsafeState()
+    task: SearchTask = SearchTask()
     way: Way | None = None
     spot: Point = (0.0, 0.0, 0.0)
     finished: bool = False
@@ -135,9 +141,9 @@ def step(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> tuple[Pilot, C
     dt = sense.time_s - pilot.last_s if pilot.last_s >= 0.0 else 0.0
     pilot = pilot._replace(last_s=sense.time_s)
     if pilot.phase in AIRBORNE:
-        vigil = assess(pilot.vigil, _vitals(plan, pilot, sense), plan.failsafe)
-        tumbles = sense.time_s - vigil.tilted_s >= plan.failsafe.tilt_s
-        pilot = pilot._replace(vigil=vigil, cut=pilot.cut or tumbles)
+        failsafe = assess(pilot.failsafe, _vitals(plan, pilot, sense), plan.failsafe)
+        tumbles = sense.time_s - failsafe.tilted_s >= plan.failsafe.tilt_s
+        pilot = pilot._replace(failsafe=failsafe, cut=pilot.cut or tumbles)
     pilot = _next_phase(plan, pilot, sense, order)
     if pilot.phase in (Phase.IDLE, Phase.LANDED):
         return pilot, Command(False, _FREE, _FREE, pilot.yaw)
@@ -169,7 +175,7 @@ def _vitals(plan: Plan, pilot: Pilot, sense: Sense) -> Vitals:
 
 
 def _next_phase(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> Pilot:
-    phase, state = pilot.phase, pilot.vigil.state
+    phase, state = pilot.phase, pilot.failsafe.state
     if phase is Phase.IDLE:
         return pilot._replace(phase=Phase.TAKEOFF) if order is Order.TAKE_OFF else pilot
     if phase is Phase.LAND:
@@ -182,7 +188,7 @@ def _next_phase(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> Pilot:
     if state is Failsafe.AUTONOMOUS_HOLD and phase is not Phase.TAKEOFF:
         return pilot if phase is Phase.HOLD else pilot._replace(phase=Phase.HOLD, spot=here, way=None)
     if phase is Phase.RETURN:
-        down = _near(sense.position, plan.home, 1.5) and _slow(sense.velocity)
+        down = _near(sense.position, plan.home, OVER_HOME_M) and _slow(sense.velocity)
         return pilot._replace(phase=Phase.LAND, spot=_point(plan.home)) if down else pilot
     if order is Order.RETURN or state is Failsafe.RETURN_TO_HOME:
         return pilot._replace(phase=Phase.RETURN, way=None)
@@ -200,13 +206,13 @@ def _near(position: Floats, goal: Floats, within_m: float) -> bool:
 
 
 def _slow(velocity: Floats) -> bool:
-    return math.hypot(velocity[0], velocity[1]) < 1.0
+    return math.hypot(velocity[0], velocity[1]) < OVER_HOME_MPS
 
 
 def _land(pilot: Pilot, sense: Sense) -> Command:
     """Down at the spot; a crippled drone only keeps level and sinks, and stops its motors once it tumbles."""
     sink = SINK_MPS if sense.position[2] > TOUCH_DOWN_M else TOUCH_DOWN_MPS
-    if pilot.vigil.state is Failsafe.CONTROLLED_DESCENT:
+    if pilot.failsafe.state is Failsafe.CONTROLLED_DESCENT:
         down = np.array([math.nan, math.nan, -sink if math.isfinite(sense.position[2]) else -TOUCH_DOWN_MPS])
         return Command(not pilot.cut, _FREE, down, pilot.yaw, _LEVEL)
     hold = np.array([pilot.spot[0], pilot.spot[1], math.nan])
@@ -215,7 +221,7 @@ def _land(pilot: Pilot, sense: Sense) -> Command:
 
 def _fly(plan: Plan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Command]:
     """Wanted velocity by phase, then the safety layer, then the setpoint."""
-    resting = pilot.phase is Phase.HOLD and pilot.finished and pilot.vigil.state in FLYING_ON
+    resting = pilot.phase is Phase.HOLD and pilot.finished and pilot.failsafe.state in FLYING_ON
     if pilot.phase is Phase.SEARCH or resting:
         if plan.actor is not None:
             pilot, wish = _obey(plan, plan.actor, pilot, sense, dt)
@@ -237,22 +243,22 @@ def _fly(plan: Plan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Comm
         sense.time_s,
         plan.chart.obstacles,
         plan.fence,
-        plan.manners,
+        plan.separation,
         plan.mission.index,
         pilot.memory,
     )
     speed = math.hypot(vx, vy)
-    yaw = _turn(pilot.yaw, math.atan2(vy, vx) if speed > 1.0 else pilot.yaw, plan.turn_rate_rps * dt)
+    yaw = _turn(pilot.yaw, math.atan2(vy, vx) if speed > TURNING_MPS else pilot.yaw, plan.turn_rate_rps * dt)
     pilot = pilot._replace(memory=Memory(*memory), band=band, yaw=yaw)
     return pilot, Command(True, np.array([math.nan, math.nan, z]), np.array([vx, vy, math.nan]), yaw)
 
 
 def _search(plan: Plan, pilot: Pilot, sense: Sense) -> tuple[Pilot, Heading]:
-    """Fly the errand; places that cannot be reached are given up, never waited for."""
-    trusts_link = pilot.vigil.state in FLYING_ON
+    """Fly the task; places that cannot be reached are given up, never waited for."""
+    trusts_link = pilot.failsafe.state in FLYING_ON
     known = Knowledge(sense.time_s, sense.position, sense.others, sense.hypotheses, trusts_link)
-    errand, spot = choose(plan.mission, pilot.errand, known)
-    pilot = pilot._replace(errand=errand)
+    task, spot = choose(plan.mission, pilot.task, known)
+    pilot = pilot._replace(task=task)
     if spot is None:
         here = pilot.spot if pilot.finished else _point(sense.position)
         pilot = pilot._replace(phase=Phase.HOLD, finished=True, spot=here, way=None)
@@ -260,14 +266,14 @@ def _search(plan: Plan, pilot: Pilot, sense: Sense) -> tuple[Pilot, Heading]:
     pilot = pilot._replace(phase=Phase.SEARCH, finished=False)
     goal = _lifted(plan, pilot.way, spot)
     if goal is None:
-        return pilot._replace(errand=arrive(errand)), _hover(_point(sense.position), sense)
-    waits = errand.station is not None
+        return pilot._replace(task=arrive(task)), _hover(_point(sense.position), sense)
+    waits = task.station is not None
     pilot, heading = _go(plan, pilot, sense, goal, 0.0 if waits else _arrival(plan, pilot, sense, goal))
     assert pilot.way is not None
     given_up = pilot.way.hopeless or sense.time_s - pilot.way.progress_s > STUCK_S
     abeam = heading.left_m < ABEAM_M and pilot.way.at >= len(pilot.way.points) - 2
     if (heading.left_m < plan.mission.accept_m or abeam or given_up) and not waits:
-        pilot = pilot._replace(errand=arrive(errand))
+        pilot = pilot._replace(task=arrive(task))
     return pilot, heading
 
 
@@ -276,7 +282,7 @@ def _arrival(plan: Plan, pilot: Pilot, sense: Sense, goal: Point) -> float:
     if pilot.way is not None and pilot.way.goal == goal:
         return pilot.way.end_speed
     here = (float(sense.position[0]), float(sense.position[1]))
-    return plan.chart.corner_speed(here, goal[:2], upcoming(plan.mission, pilot.errand), plan.mission.accept_m)
+    return plan.chart.corner_speed(here, goal[:2], upcoming(plan.mission, pilot.task), plan.mission.accept_m)
 
 
 def _lifted(plan: Plan, way: Way | None, spot: Spot) -> Point | None:
@@ -298,7 +304,7 @@ def _hover(spot: Point, sense: Sense) -> Heading:
     """Back to the spot, gently."""
     dx, dy = spot[0] - float(sense.position[0]), spot[1] - float(sense.position[1])
     left = math.hypot(dx, dy)
-    gain = 0.5 * min(1.0, 4.0 / max(left, 1e-6))
+    gain = HOVER_PER_S * min(1.0, HOVER_REACH_M / max(left, 1e-6))
     return Heading(gain * dx, gain * dy, spot[2], left)
 
 

@@ -111,7 +111,7 @@ class Vitals(NamedTuple):
     home_distance_m: float
 
 
-class Vigil(NamedTuple):
+class FailsafeState(NamedTuple):
     """The state, since when, and what must not be forgotten."""
 
     state: Failsafe = Failsafe.NOMINAL
@@ -126,42 +126,42 @@ class Vigil(NamedTuple):
     wild_s: float = math.inf
 
 
-def assess(vigil: Vigil, vitals: Vitals, limits: Limits = LIMITS) -> Vigil:
+def assess(failsafe: FailsafeState, vitals: Vitals, limits: Limits = LIMITS) -> FailsafeState:
     """One tick of watch: what is remembered first, then the state that follows from it."""
-    tilted_s = _since(vigil.tilted_s, not vitals.tilt_rad <= limits.tilt_rad, vitals.time_s)
-    wild_s = _since(vigil.wild_s, _is_wild(vitals, limits), vitals.time_s)
+    tilted_s = _since(failsafe.tilted_s, not vitals.tilt_rad <= limits.tilt_rad, vitals.time_s)
+    wild_s = _since(failsafe.wild_s, _is_wild(vitals, limits), vitals.time_s)
     held = vitals.time_s - tilted_s >= limits.tilt_s or vitals.time_s - wild_s >= limits.control_s
-    crippled = vigil.crippled or held or _is_crippled(vitals, limits)
-    returning = vigil.returning or _must_return(vitals, limits)
-    vigil = vigil._replace(
+    crippled = failsafe.crippled or held or _is_crippled(vitals, limits)
+    returning = failsafe.returning or _must_return(vitals, limits)
+    failsafe = failsafe._replace(
         crippled=crippled,
         returning=returning,
-        landing=vigil.landing or (returning and not _gets_home(vitals, limits)),
-        low=not vitals.charge > (limits.battery_recover if vigil.low else limits.battery_warn),
-        diverging=_must_diverge(vigil.diverging, vitals, limits),
+        landing=failsafe.landing or (returning and not _gets_home(vitals, limits)),
+        low=not vitals.charge > (limits.battery_recover if failsafe.low else limits.battery_warn),
+        diverging=_must_diverge(failsafe.diverging, vitals, limits),
         tilted_s=tilted_s,
         wild_s=wild_s,
     )
-    state = _state(vigil, vitals, limits)
-    if state == vigil.state:
-        return vigil
-    return vigil._replace(state=state, since_s=vitals.time_s if math.isfinite(vitals.time_s) else vigil.since_s)
+    state = _state(failsafe, vitals, limits)
+    if state == failsafe.state:
+        return failsafe
+    return failsafe._replace(state=state, since_s=vitals.time_s if math.isfinite(vitals.time_s) else failsafe.since_s)
 
 
-def _state(vigil: Vigil, vitals: Vitals, limits: Limits) -> Failsafe:
-    if vigil.crippled:
+def _state(failsafe: FailsafeState, vitals: Vitals, limits: Limits) -> Failsafe:
+    if failsafe.crippled:
         return Failsafe.CONTROLLED_DESCENT
-    if vigil.landing:
+    if failsafe.landing:
         return Failsafe.EMERGENCY_LAND
-    if vigil.diverging:
+    if failsafe.diverging:
         return Failsafe.EMERGENCY_DIVERGE
     if vitals.gps_age_s >= limits.gps_hold_s or math.isnan(vitals.nearest_m) or not math.isfinite(vitals.time_s):
         return Failsafe.AUTONOMOUS_HOLD
-    if vigil.returning:
+    if failsafe.returning:
         return Failsafe.RETURN_TO_HOME
     if vitals.heard_age_s > limits.link_hold_s or not math.isfinite(vitals.home_distance_m):
         return Failsafe.AUTONOMOUS_HOLD
-    return Failsafe.LOW_BATTERY_WARN if vigil.low else Failsafe.NOMINAL
+    return Failsafe.LOW_BATTERY_WARN if failsafe.low else Failsafe.NOMINAL
 
 
 def _since(since_s: float, now: bool, time_s: float) -> float:

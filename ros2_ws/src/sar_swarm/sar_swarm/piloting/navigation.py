@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.geometry import cylinder, nearest
+from sar_core.mailboxes import STAMP
 from sar_swarm.planning.planmap import PlanMap, clearance_at, edge_free, plan_map
 from sar_swarm.planning.rrt_apf import Code, Problem, find_corners
 from sar_swarm.planning.trajectory import Limits, blocked, follow, smooth
@@ -164,9 +165,9 @@ def standing(others: Floats, position: Floats, time_s: float) -> Floats:
     """Rows for neighbours within 40 m that stand still or have gone silent: what a stalled drone must go round."""
     rows = []
     for row in others:
-        if not np.isfinite(row[:7]).all():
+        if not np.isfinite(row[: STAMP + 1]).all():
             continue
-        age = time_s - row[6]
+        age = time_s - row[STAMP]
         if age > FORGET_S:
             continue
         still = np.hypot(row[3], row[4]) < STANDING_MPS or age > 2.0

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
+from sar_core.mailboxes import STAMP
 
 Floats = NDArray[np.float64]
 
@@ -21,23 +22,23 @@ SANE_M, SANE_MPS = 1e6, 1e3
 """Beyond these a position or velocity is no number to fly by."""
 
 
-class Manners(NamedTuple):
-    """How a drone flies and keeps its distance: speeds (m/s), distances (m), times (s)."""
+class SeparationLimits(NamedTuple):
+    """How fast a drone flies, and how it keeps its distance to others, obstacles and the fence."""
 
-    speed: float = 8.0
-    separation: float = 5.0
-    repulsion: float = 6.0
-    timeout: float = 2.0
-    foresight: float = 5.0
-    clearance: float = 3.0
-    look_ahead: float = 2.5
-    brake: float = 2.5
-    diverge: float = 1.5
-    berth: float = 5.0
-    silent_keep: float = 60.0
-    soft_margin: float = 5.0
-    ceiling: float = math.inf
-    floor: float = -math.inf
+    speed_mps: float = 8.0
+    separation_m: float = 5.0
+    repulsion_m2ps: float = 6.0
+    timeout_s: float = 2.0
+    foresight_s: float = 5.0
+    clearance_m: float = 3.0
+    look_ahead_s: float = 2.5
+    brake_m: float = 2.5
+    diverge_m: float = 1.5
+    berth_m: float = 5.0
+    silent_keep_s: float = 60.0
+    soft_margin_m: float = 5.0
+    ceiling_m: float = math.inf
+    floor_m: float = -math.inf
 
 
 @inlined
@@ -47,18 +48,20 @@ def sane(v: Floats, limit: float) -> bool:
 
 
 @compiled
-def neighbour(row: Floats, time_s: float, manners: Manners) -> tuple[int, float, float, float, float, float, float]:
+def neighbour(
+    row: Floats, time_s: float, keep: SeparationLimits
+) -> tuple[int, float, float, float, float, float, float]:
     """Where another drone should be by now and how it moves: (UNKNOWN, HEARD or SILENT, position, velocity).
 
     row: position 3, velocity 3, stamp_s as last heard. Fresh news is carried forward; after the time-out the drone is
     taken to have braked and to stand there, until that too is too long ago. What is no number is not known.
     """
-    age = time_s - row[6]
-    kept = math.isfinite(age) and age < manners.timeout + manners.silent_keep
+    age = time_s - row[STAMP]
+    kept = math.isfinite(age) and age < keep.timeout_s + keep.silent_keep_s
     if not (kept and sane(row[0:3], SANE_M) and sane(row[3:6], SANE_MPS)):
         return UNKNOWN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     age = max(age, 0.0)
-    if age < manners.timeout:
+    if age < keep.timeout_s:
         x, y, z = row[0] + row[3] * age, row[1] + row[4] * age, row[2] + row[5] * age
         return HEARD, x, y, z, row[3], row[4], row[5]
     coast = math.sqrt(row[3] * row[3] + row[4] * row[4] + row[5] * row[5]) / (2.0 * BRAKING_MPS2)

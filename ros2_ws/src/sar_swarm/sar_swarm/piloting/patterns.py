@@ -2,8 +2,8 @@
 
 Six patterns and a lower bound, by the definitions of ADR-148's reference code (ruvnet/ruv-drone, src/planning), made
 flyable: a drone flies to a waypoint before it asks for the next, waypoints lie inside the area, and where the source
-puts all drones on one path each has a place of its own beside it. Three have fixed routes, four decide as they go
-(``next_waypoint``), and ``policy`` is flown by a learned actor without waypoints.
+puts all drones on one path each has a place of its own beside it. ``patternlist`` names them all; fixed routes are in
+``planning.routes``, what decides as it goes is here.
 """
 
 from __future__ import annotations
@@ -18,57 +18,10 @@ from numpy.typing import NDArray
 from sar_core.compiled import compiled
 from sar_core.errors import InputError
 from sar_core.streams import stream
-from sar_swarm.planning.routes import (
-    Area,
-    Point,
-    boustrophedon,
-    clamp,
-    inner_area,
-    lane_count,
-    partitioned_lawnmower,
-    spiral,
-    take_over,
-)
-
-__all__ = [
-    "PATTERNS",
-    "Place",
-    "Walk",
-    "boustrophedon",
-    "canonical",
-    "fixed_route",
-    "lane_count",
-    "next_waypoint",
-    "partitioned_lawnmower",
-    "remember",
-    "spiral",
-    "start_walk",
-    "take_over",
-]
+from sar_swarm.piloting.patternlist import find, function_of, names
+from sar_swarm.planning.routes import Area, Point, clamp, inner_area
 
 Floats = NDArray[np.float64]
-FIXED = ("partitioned_lawnmower", "boustrophedon", "spiral", "boustrophedon_triangulation")
-REACTIVE = ("pheromone", "potential_field", "levy_flight", "random_walk")
-PATTERNS = (
-    "partitioned_lawnmower",
-    "boustrophedon",
-    "spiral",
-    "pheromone",
-    "potential_field",
-    "levy_flight",
-    "random_walk",
-    "boustrophedon_triangulation",
-    "policy",
-)
-ALIASES = {
-    "partitioned": "partitioned_lawnmower",
-    "lawnmower": "boustrophedon",
-    "stigmergic": "pheromone",
-    "potential": "potential_field",
-    "levy": "levy_flight",
-    "levyflight": "levy_flight",
-    "random": "random_walk",
-}
 
 MEMORY = 256
 """Remembered places per drone of the swarm: 3.6 km of path each at a swath of 28 m."""
@@ -107,28 +60,15 @@ class Walk(NamedTuple):
     left_m: float = 0.0
 
 
-def canonical(name: str) -> str:
-    """A pattern's own name from any of its names; an unknown one is an error, never a silent default."""
-    key = name.strip().lower()
-    key = ALIASES.get(key, key)
-    if key not in PATTERNS:
-        raise InputError(f"pattern {name!r} is not known; allowed: {', '.join(PATTERNS)}")
-    return key
-
-
 def fixed_route(pattern: str, area: Area, drones: int, index: int, swath_m: float, overlap: float) -> Floats | None:
-    """The waypoints [K, 2] a drone is given before the mission; None for patterns that decide as they go.
-
-    The overlap concerns the partition alone: the other definitions say one swath.
-    """
-    name = canonical(pattern)
-    if name == "partitioned_lawnmower":
-        return partitioned_lawnmower(area, drones, index, swath_m, overlap)
-    if name in ("boustrophedon", "boustrophedon_triangulation"):
-        return boustrophedon(area, drones, index, swath_m)
-    if name == "spiral":
-        return spiral(area, drones, index, swath_m)
-    return None
+    """The waypoints [K, 2] a drone is given before the mission; None for patterns that decide as they go."""
+    found = find(pattern)
+    if found.route is None:
+        return None
+    way = np.asarray(function_of(found.route)(area, drones, index, swath_m, overlap), dtype=np.float64)
+    if way.ndim != 2 or way.shape[1] != 2 or not len(way) or not np.isfinite(way).all():
+        raise InputError(f"pattern {found.name!r}: drone {index + 1}'s route is no finite array [K, 2]")
+    return way
 
 
 def start_walk(peers: int, memory: int = MEMORY) -> Walk:
@@ -170,13 +110,34 @@ def known_visits(walk: Walk) -> Floats:
 
 def next_waypoint(pattern: str, walk: Walk, place: Place) -> tuple[Walk, Point]:
     """Where a reactive pattern sends the drone next; draws depend on (key, index, step) alone, not on call order."""
-    name = canonical(pattern)
-    if name not in REACTIVE:
-        raise InputError(f"pattern {name!r} does not choose waypoints as it goes; those that do: {', '.join(REACTIVE)}")
-    if name in ("levy_flight", "random_walk"):
-        return _wander(name, walk, place)
-    choose = _least_visited if name == "pheromone" else _follow_field
-    return walk._replace(step=walk.step + 1), choose(known_visits(walk), place)
+    found = find(pattern)
+    if found.decide is None:
+        those = ", ".join(name for name in names() if find(name).decide is not None)
+        raise InputError(f"pattern {found.name!r} does not choose waypoints as it goes; those that do: {those}")
+    walk, (x, y) = function_of(found.decide)(walk, place)
+    if not (math.isfinite(x) and math.isfinite(y)):
+        raise InputError(f"pattern {found.name!r}: it sent drone {place.index + 1} to ({x}, {y})")
+    return walk, (float(x), float(y))
+
+
+def pheromone(walk: Walk, place: Place) -> tuple[Walk, Point]:
+    """To the least visited of eight headings."""
+    return walk._replace(step=walk.step + 1), _least_visited(known_visits(walk), place)
+
+
+def potential_field(walk: Walk, place: Place) -> tuple[Walk, Point]:
+    """Along the force of visits, peers and the frontier."""
+    return walk._replace(step=walk.step + 1), _follow_field(known_visits(walk), place)
+
+
+def levy_flight(walk: Walk, place: Place) -> tuple[Walk, Point]:
+    """On along a step whose length is drawn from a Pareto law."""
+    return _wander("levy_flight", walk, place)
+
+
+def random_walk(walk: Walk, place: Place) -> tuple[Walk, Point]:
+    """On along a step of one swath."""
+    return _wander("random_walk", walk, place)
 
 
 def draw_step(pattern: str, place: Place, step: int) -> tuple[float, float]:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from sar_core.compiled import compiled
 from sar_core.errors import InputError, MissingDataError
+from sar_core.mailboxes import STAMP
 from sar_core.streams import stream
 from sar_swarm.piloting.pursuit import Hypothesis, Stage
 
@@ -84,8 +85,8 @@ class Actor:
 
 
 def link_quality(others: Floats, me: int, time_s: float, news_s: float = 2.0) -> float:
-    """Share of the other drones (rows [K, >= 7], stamp in column 6) heard of within the last seconds; 1 if alone."""
-    stamps = np.delete(others[:, 6], me) if len(others) > me else others[:, 6]
+    """Share of the other drones (rows of sar_core.mailboxes) heard of within the last seconds; 1 if alone."""
+    stamps = np.delete(others[:, STAMP], me) if len(others) > me else others[:, STAMP]
     return float(np.mean(np.abs(time_s - stamps) <= news_s)) if len(stamps) else 1.0
 
 

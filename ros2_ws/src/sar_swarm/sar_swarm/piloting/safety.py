@@ -18,7 +18,7 @@ from sar_core.compiled import compiled, inlined
 from sar_core.geometry import nearest
 from sar_swarm.piloting.conflict import LIMIT, limits, resolve, violation
 from sar_swarm.piloting.geofence import HARD, fence_state, keep_inside, keep_level
-from sar_swarm.piloting.neighbours import SANE_M, SANE_MPS, UNKNOWN, Manners, neighbour, sane
+from sar_swarm.piloting.neighbours import SANE_M, SANE_MPS, UNKNOWN, SeparationLimits, neighbour, sane
 from sar_swarm.planning.clearance import close_obstacles, go_round, way_blocked
 
 Floats = NDArray[np.float64]
@@ -52,22 +52,22 @@ FRESH = Memory(0.0, math.nan, math.inf, np.full((PAST, 5), np.nan))
 
 
 @compiled
-def repel(pos: Floats, others: Floats, time_s: float, manners: Manners) -> tuple[float, float, float, float, int]:
+def repel(pos: Floats, others: Floats, time_s: float, keep: SeparationLimits) -> tuple[float, float, float, float, int]:
     """Potential-field velocity away from the others nearer than the separation; the nearest one's distance and row."""
     rx, ry, rz = 0.0, 0.0, 0.0
     least = np.inf
     row = -1
     for k in range(others.shape[0]):
-        known, x, y, z, _, _, _ = neighbour(others[k], time_s, manners)
+        known, x, y, z, _, _, _ = neighbour(others[k], time_s, keep)
         if known == UNKNOWN:
             continue
         dx, dy, dz = pos[0] - x, pos[1] - y, pos[2] - z
         d = math.sqrt(dx * dx + dy * dy + dz * dz)
         if d < least:
             least, row = d, k
-        if d < manners.separation:
+        if d < keep.separation_m:
             d = max(d, 0.3)
-            push = manners.repulsion * (manners.separation - d) / (d * d * d)
+            push = keep.repulsion_m2ps * (keep.separation_m - d) / (d * d * d)
             rx, ry, rz = rx + push * dx, ry + push * dy, rz + push * dz
     return rx, ry, rz, least, row
 
@@ -82,25 +82,25 @@ def _clamp(vx: float, vy: float, limit: float) -> tuple[float, float]:
 
 @compiled
 def part_ways(
-    pos: Floats, vx: float, vy: float, other: Floats, time_s: float, manners: Manners, index: int, row: int
+    pos: Floats, vx: float, vy: float, other: Floats, time_s: float, keep: SeparationLimits, index: int, row: int
 ) -> tuple[float, float, float]:
     """The innermost bands: no velocity towards the nearest neighbour, flight away from it, one up and one down.
 
     Who goes up is who is higher; LEVEL_M in favour of the lower index settles the tie, the same for both.
     """
-    _, x, y, z, _, _, _ = neighbour(other, time_s, manners)
+    _, x, y, z, _, _, _ = neighbour(other, time_s, keep)
     dx, dy, dz = pos[0] - x, pos[1] - y, pos[2] - z
     flat = math.sqrt(dx * dx + dy * dy)
     if flat > 1e-3:
         ax, ay = dx / flat, dy / flat
     else:
         ax, ay = (1.0 if index < row else -1.0), 0.0
-    if flat * flat + dz * dz < manners.diverge * manners.diverge:
-        vx, vy = manners.speed * ax, manners.speed * ay
+    if flat * flat + dz * dz < keep.diverge_m * keep.diverge_m:
+        vx, vy = keep.speed_mps * ax, keep.speed_mps * ay
     else:
         closing = min(vx * ax + vy * ay, 0.0)
-        vx, vy = _clamp(0.5 * (vx - closing * ax), 0.5 * (vy - closing * ay), 0.5 * manners.speed)
-        vx, vy = vx + 0.25 * manners.speed * ax, vy + 0.25 * manners.speed * ay
+        vx, vy = _clamp(0.5 * (vx - closing * ax), 0.5 * (vy - closing * ay), 0.5 * keep.speed_mps)
+        vx, vy = vx + 0.25 * keep.speed_mps * ax, vy + 0.25 * keep.speed_mps * ay
     up = dz + (LEVEL_M if index < row else -LEVEL_M) > 0.0
     return vx, vy, SPLIT_M if up else -SPLIT_M
 
@@ -124,7 +124,7 @@ def protect(
     time_s: float,
     obstacles: Floats,
     fence: Floats,
-    manners: Manners,
+    keep: SeparationLimits,
     index: int,
     memory: Memory,
 ) -> tuple[float, float, float, Memory, int, int]:
@@ -143,36 +143,36 @@ def protect(
         if not math.isfinite(held):
             held = altitude_m if math.isfinite(altitude_m) else pos[2]
         return 0.0, 0.0, held, Memory(0.0, memory.altitude_m, math.inf, memory.past), DIVERGE, HARD
-    vx, vy = _clamp(vx, vy, manners.speed)
-    close, clear_m, row = close_obstacles(pos, manners.speed * manners.look_ahead, obstacles, manners.clearance)
+    vx, vy = _clamp(vx, vy, keep.speed_mps)
+    close, clear_m, row = close_obstacles(pos, keep.speed_mps * keep.look_ahead_s, obstacles, keep.clearance_m)
     z = altitude_m
     band = CLEAR
-    rx, ry, rz, least, who = repel(pos, others, time_s, manners)
-    if least < manners.separation:
+    rx, ry, rz, least, who = repel(pos, others, time_s, keep)
+    if least < keep.separation_m:
         band = FIELD
-        vx, vy = _clamp(vx + rx, vy + ry, manners.speed)
+        vx, vy = _clamp(vx + rx, vy + ry, keep.speed_mps)
         z += max(min(rz, FIELD_CLIMB_M), -FIELD_CLIMB_M)
     past = _remember(memory.past, time_s, pos, vel)
     lines = np.empty((others.shape[0], LIMIT))
-    count = limits(pos, vel, others, time_s, manners, past, lines)
+    count = limits(pos, vel, others, time_s, keep, past, lines)
     if violation(lines, count, vx, vy) > 1e-9:
         band = max(band, PREDICTED)
-        vx, vy = resolve(lines, count, vx, vy, (vel[0], vel[1]), manners, close)
-    if least < manners.brake:
-        band = DIVERGE if least < manners.diverge else SPLIT
-        vx, vy, split = part_ways(pos, vx, vy, others[who], time_s, manners, index, who)
+        vx, vy = resolve(lines, count, vx, vy, (vel[0], vel[1]), keep, close)
+    if least < keep.brake_m:
+        band = DIVERGE if least < keep.diverge_m else SPLIT
+        vx, vy, split = part_ways(pos, vx, vy, others[who], time_s, keep, index, who)
         z = max(pos[2] + split, min(pos[2], GROUND_M))
-        if nearest(obstacles, pos[0], pos[1], z)[0] < manners.clearance:
+        if nearest(obstacles, pos[0], pos[1], z)[0] < keep.clearance_m:
             z = pos[2]
     vx, vy, side = go_round(
-        pos, vx, vy, obstacles, close, clear_m, row, manners.clearance, manners.look_ahead, memory.side
+        pos, vx, vy, obstacles, close, clear_m, row, keep.clearance_m, keep.look_ahead_s, memory.side
     )
     if fence.shape[0] > 0:
-        fx, fy = keep_inside(pos, vel, vx, vy, fence, manners.soft_margin)
-        ahead = manners.look_ahead
-        if (fx != vx or fy != vy) and way_blocked(close, ahead * fx, ahead * fy) and clear_m >= manners.clearance:
+        fx, fy = keep_inside(pos, vel, vx, vy, fence, keep.soft_margin_m)
+        ahead = keep.look_ahead_s
+        if (fx != vx or fy != vy) and way_blocked(close, ahead * fx, ahead * fy) and clear_m >= keep.clearance_m:
             fx, fy = 0.0, 0.0
         vx, vy = fx, fy
-    z = keep_level(z, manners.soft_margin, manners.ceiling, manners.floor)
-    state = fence_state(pos, fence, manners.soft_margin, manners.ceiling, manners.floor)
+    z = keep_level(z, keep.soft_margin_m, keep.ceiling_m, keep.floor_m)
+    state = fence_state(pos, fence, keep.soft_margin_m, keep.ceiling_m, keep.floor_m)
     return vx, vy, z, Memory(side, z, least, past), band, state

@@ -1,4 +1,7 @@
-"""Routes fixed before the mission, and how a lost drone's is shared out. Waypoints are float64[K, 2], ENU metres."""
+"""Routes fixed before the mission, and how a lost drone's is shared out. Waypoints are float64[K, 2], ENU metres.
+
+All are called alike; the overlap concerns the partition alone, for the other definitions say one swath.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def partitioned_lawnmower(area: Area, drones: int, index: int, swath_m: float, o
     return _serpentine(columns, south, north, 0.4 * swath_m)
 
 
-def boustrophedon(area: Area, drones: int, index: int, swath_m: float) -> Floats:
+def boustrophedon(area: Area, drones: int, index: int, swath_m: float, _overlap: float = 0.0) -> Floats:
     """Waypoints [K, 2]: every drone sweeps the whole area from the south-west, in rows exactly one swath apart.
 
     Drones are offset sideways within the row spacing only, the lowest index farthest on, so that it leads and each
@@ -83,7 +86,7 @@ def boustrophedon(area: Area, drones: int, index: int, swath_m: float) -> Floats
     return _serpentine(columns, south, north, 0.25 * swath_m)
 
 
-def spiral(area: Area, drones: int, index: int, swath_m: float) -> Floats:
+def spiral(area: Area, drones: int, index: int, swath_m: float, _overlap: float = 0.0) -> Floats:
     """Waypoints [K, 2] of r = swath / 2 pi theta about the area's centre, N arms each turned by 2 pi / N from the next.
 
     They begin where neighbours are 8 m apart, dealt out from west to east so that drones from one side do not cross on

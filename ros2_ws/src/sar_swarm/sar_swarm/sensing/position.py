@@ -175,7 +175,12 @@ def _evaluate(
     H: Floats,
     g: Floats,
 ) -> float:
-    """Log-likelihood at p = (x, y, offset) or (x, y, offset, vx, vy); fills information H and gradient g."""
+    """Log-likelihood at p = (x, y, offset) or (x, y, offset, vx, vy); fills information H and gradient g.
+
+    H = sum of w J J^T with the weights w = (nu + 1) / (nu + e^2 / std^2) / std^2 by which Student's t takes a residual
+    e back where it is large: Lange, Little and Taylor (1989), Robust statistical modeling using the t distribution,
+    JASA 84(408).
+    """
     moving = p.shape[0] == MOVING
     nu = model.student_nu
     scale = 0.5 * (nu + 1.0)
@@ -473,6 +478,7 @@ def solve(obs: Floats, weight: Floats, warm_x: float, warm_y: float, model: Mode
         plain += weight[i] * (a + b)
         robust += weight[i] * (nu + 1.0) * (a / (nu + a) + b / (nu + b))
         total += 2.0 * weight[i]
+    # Residuals beyond what the model says widen the covariance, never narrow it: Birge (1932), Phys. Rev. 40, 207.
     scale = max(1.0, robust / max(total, 1e-9))
     xx, xy, yy = (
         H[0, 0] - H[0, 2] ** 2 / H[2, 2],

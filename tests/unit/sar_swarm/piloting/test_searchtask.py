@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sar_swarm.piloting.errand import Errand, Knowledge, Mission, arrive, choose, inherit, lost
 from sar_swarm.piloting.failsafe import Failsafe
 from sar_swarm.piloting.patterns import fixed_route
 from sar_swarm.piloting.pursuit import Hypothesis, PursuitConfig
+from sar_swarm.piloting.searchtask import Knowledge, Mission, SearchTask, arrive, choose, inherit, lost
 
 Floats = NDArray[np.float64]
 
@@ -41,12 +41,12 @@ def know(
 
 
 def test_a_route_is_flown_point_by_point_and_then_done() -> None:
-    told, errand = mission(1), Errand()
+    told, task = mission(1), SearchTask()
     for k, point in enumerate(told.routes[1]):
-        errand, spot = choose(told, errand, know(float(k), heard(4, 1, float(k))))
+        task, spot = choose(told, task, know(float(k), heard(4, 1, float(k))))
         assert spot == pytest.approx(tuple(point))
-        errand = arrive(errand)
-    assert choose(told, errand, know(99.0, heard(4, 1, 99.0)))[1] is None
+        task = arrive(task)
+    assert choose(told, task, know(99.0, heard(4, 1, 99.0)))[1] is None
 
 
 @pytest.mark.parametrize("how", ["silent", "never heard", "returns", "falls"])
@@ -63,9 +63,9 @@ def test_what_a_lost_drone_had_left_is_shared_by_the_others_without_a_hole(how: 
             others[2] = math.nan
         else:
             others[2, 7] = Failsafe.RETURN_TO_HOME if how == "returns" else Failsafe.CONTROLLED_DESCENT
-        errand = inherit(mission(me), Errand(), know(50.0, others))
-        assert [loss.drone for loss in errand.losses] == [2]
-        taken += [tuple(point) for point in errand.inherited]
+        task = inherit(mission(me), SearchTask(), know(50.0, others))
+        assert [loss.drone for loss in task.losses] == [2]
+        taken += [tuple(point) for point in task.inherited]
     assert {tuple(point) for point in left} <= set(taken)
     assert len(taken) < len(left) + 2 * 3
 
@@ -76,21 +76,21 @@ def test_the_heir_of_a_lost_drone_is_inherited_in_turn() -> None:
     for me in (0, 3):
         others = heard(4, me, 50.0)
         others[2, 6] = 40.0
-        errand = inherit(mission(me), Errand(), know(50.0, others))
+        task = inherit(mission(me), SearchTask(), know(50.0, others))
         others = heard(4, me, 90.0)
         others[2, 6] = 40.0
         others[1, 6] = 80.0
-        errand = inherit(mission(me), errand, know(90.0, others))
-        assert [loss.drone for loss in errand.losses] == [2, 1]
-        taken |= {tuple(point) for point in errand.inherited}
+        task = inherit(mission(me), task, know(90.0, others))
+        assert [loss.drone for loss in task.losses] == [2, 1]
+        taken |= {tuple(point) for point in task.inherited}
     needed = np.vstack([mission(0).routes[1], mission(0).routes[2]])
     assert {tuple(point) for point in needed} <= taken
 
 
 def test_a_drone_that_hears_nobody_does_not_fly_everyone_elses_strip() -> None:
     others = heard(4, 0, 10.0)
-    errand, _ = choose(mission(0), Errand(), know(60.0, others, trusts=False))
-    assert len(errand.inherited) == 0
+    task, _ = choose(mission(0), SearchTask(), know(60.0, others, trusts=False))
+    assert len(task.inherited) == 0
 
 
 def test_news_of_a_few_seconds_ago_is_no_loss() -> None:
@@ -104,26 +104,26 @@ def test_after_a_look_the_drone_comes_back_to_where_it_left() -> None:
     told = mission(0, drones=1, pursuit=PursuitConfig())
     idea = Hypothesis(7, 30.0, 40.0, 0.95, 2.0)
     alone = np.full((1, 9), np.nan)
-    errand, first = choose(told, Errand(), know(0.0, alone, (5.0, 5.0)))
-    errand, station = choose(told, errand, know(1.0, alone, (5.0, 5.0), True, idea))
+    task, first = choose(told, SearchTask(), know(0.0, alone, (5.0, 5.0)))
+    task, station = choose(told, task, know(1.0, alone, (5.0, 5.0), True, idea))
     assert station is not None and station != first
     assert math.dist(station, (30.0, 40.0)) < 25.0
     time_s, back = 1.0, station
     while back == station and time_s < 120.0:
         time_s += 1.0
-        errand, spot = choose(told, errand, know(time_s, alone, station, True, idea))
+        task, spot = choose(told, task, know(time_s, alone, station, True, idea))
         assert spot is not None
         back = spot
     assert back == pytest.approx((5.0, 5.0))
-    errand, onward = choose(told, arrive(errand), know(time_s + 1.0, alone, (5.0, 5.0), True, idea))
+    task, onward = choose(told, arrive(task), know(time_s + 1.0, alone, (5.0, 5.0), True, idea))
     assert onward == pytest.approx(first)
 
 
 @pytest.mark.parametrize("pattern", ["pheromone", "potential_field", "levy_flight", "random_walk"])
 def test_reactive_patterns_never_run_out_of_places(pattern: str) -> None:
-    told, errand, here = mission(1, pattern=pattern), Errand(), (0.0, -150.0)
+    told, task, here = mission(1, pattern=pattern), SearchTask(), (0.0, -150.0)
     for k in range(40):
-        errand, spot = choose(told, errand, know(float(k), heard(4, 1, float(k)), here))
+        task, spot = choose(told, task, know(float(k), heard(4, 1, float(k)), here))
         assert spot is not None
         assert -200.0 <= spot[0] <= 200.0 and -200.0 <= spot[1] <= 200.0
-        errand, here = arrive(errand), spot
+        task, here = arrive(task), spot

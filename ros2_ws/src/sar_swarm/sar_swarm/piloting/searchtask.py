@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_core.mailboxes import FAILSAFE, LEG, STAMP
 from sar_swarm.piloting.failsafe import Failsafe
+from sar_swarm.piloting.patternlist import find
 from sar_swarm.piloting.patterns import Place, Walk, next_waypoint, remember, start_walk
 from sar_swarm.piloting.pursuit import Hypothesis, Pursuit, PursuitConfig, Station, decide
 from sar_swarm.planning.routes import take_over
@@ -22,12 +24,8 @@ Floats = NDArray[np.float64]
 Area = tuple[float, float, float, float]
 Spot = tuple[float, float]
 
-STAMP, STATE, LEG = 6, 7, 8
-"""Columns of a neighbour's row after position and velocity."""
 ROUTE_ACCEPT_M = 3.0
 LOST_AFTER_S = 5.0
-PARTITIONED = ("partitioned_lawnmower",)
-"""Patterns in which a drone has a part of the area to itself; in the others everyone searches everywhere."""
 OUT_OF_THE_SEARCH = (Failsafe.RETURN_TO_HOME, Failsafe.EMERGENCY_LAND, Failsafe.CONTROLLED_DESCENT)
 
 
@@ -58,7 +56,7 @@ class Loss(NamedTuple):
     alive: tuple[int, ...]
 
 
-class Errand(NamedTuple):
+class SearchTask(NamedTuple):
     """A searching drone's memory: how far it has come, and what it has taken on besides."""
 
     leg: int = 0
@@ -73,7 +71,7 @@ class Errand(NamedTuple):
 
 
 class Knowledge(NamedTuple):
-    """What an errand is chosen from; others [K, 9] as heard on the link."""
+    """What a task is chosen from; others [K, 9] as heard on the link."""
 
     time_s: float
     position: Floats
@@ -82,56 +80,56 @@ class Knowledge(NamedTuple):
     trusts_link: bool
 
 
-def choose(mission: Mission, errand: Errand, known: Knowledge) -> tuple[Errand, Spot | None]:
+def choose(mission: Mission, task: SearchTask, known: Knowledge) -> tuple[SearchTask, Spot | None]:
     """The place to fly to now; None when everything is done."""
     second = int(known.time_s)
-    if second != errand.checked_s:
-        errand = errand._replace(checked_s=second)
-        if mission.pattern in PARTITIONED and known.trusts_link:
-            errand = inherit(mission, errand, known)
+    if second != task.checked_s:
+        task = task._replace(checked_s=second)
+        if known.trusts_link and find(mission.pattern).partitioned:
+            task = inherit(mission, task, known)
     if not mission.routes:
         peers = _heard(known.others, known.time_s)
-        walk = errand.walk if errand.walk is not None else start_walk(mission.drones)
-        errand = errand._replace(walk=remember(walk, _flat(known.position), peers, mission.swath_m))
+        walk = task.walk if task.walk is not None else start_walk(mission.drones)
+        task = task._replace(walk=remember(walk, _flat(known.position), peers, mission.swath_m))
     if mission.pursuit is not None:
-        errand = _look_closer(mission.pursuit, mission, errand, known)
-        if errand.station is not None:
-            return errand, (errand.station.x, errand.station.y)
-    if errand.resume is not None:
-        return errand, errand.resume
+        task = _look_closer(mission.pursuit, mission, task, known)
+        if task.station is not None:
+            return task, (task.station.x, task.station.y)
+    if task.resume is not None:
+        return task, task.resume
     if mission.routes:
-        return errand, _on_route(mission, errand, errand.leg)
-    if errand.waypoint is None and errand.walk is not None:
-        errand = _wander(mission, errand, errand.walk, known)
-    return errand, errand.waypoint
+        return task, _on_route(mission, task, task.leg)
+    if task.waypoint is None and task.walk is not None:
+        task = _wander(mission, task, task.walk, known)
+    return task, task.waypoint
 
 
-def arrive(errand: Errand) -> Errand:
+def arrive(task: SearchTask) -> SearchTask:
     """The place chosen was reached, or given up: on to the next. A station is left when the pursuit says so."""
-    if errand.station is not None:
-        return errand
-    if errand.resume is not None:
-        return errand._replace(resume=None)
-    return errand._replace(leg=errand.leg + 1, waypoint=None)
+    if task.station is not None:
+        return task
+    if task.resume is not None:
+        return task._replace(resume=None)
+    return task._replace(leg=task.leg + 1, waypoint=None)
 
 
-def upcoming(mission: Mission, errand: Errand) -> Spot | None:
+def upcoming(mission: Mission, task: SearchTask) -> Spot | None:
     """The place after the one chosen, where that is already known."""
-    bound = errand.station is not None or errand.resume is not None or not mission.routes
-    return None if bound else _on_route(mission, errand, errand.leg + 1)
+    bound = task.station is not None or task.resume is not None or not mission.routes
+    return None if bound else _on_route(mission, task, task.leg + 1)
 
 
-def _on_route(mission: Mission, errand: Errand, leg: int) -> Spot | None:
+def _on_route(mission: Mission, task: SearchTask, leg: int) -> Spot | None:
     route = mission.routes[mission.index]
     ahead = leg - len(route)
     if ahead < 0:
         return float(route[leg, 0]), float(route[leg, 1])
-    if ahead < len(errand.inherited):
-        return float(errand.inherited[ahead, 0]), float(errand.inherited[ahead, 1])
+    if ahead < len(task.inherited):
+        return float(task.inherited[ahead, 0]), float(task.inherited[ahead, 1])
     return None
 
 
-def _wander(mission: Mission, errand: Errand, walk: Walk, known: Knowledge) -> Errand:
+def _wander(mission: Mission, task: SearchTask, walk: Walk, known: Knowledge) -> SearchTask:
     place = Place(
         index=mission.index,
         drones=mission.drones,
@@ -142,33 +140,33 @@ def _wander(mission: Mission, errand: Errand, walk: Walk, known: Knowledge) -> E
         key=mission.key,
     )
     walk, waypoint = next_waypoint(mission.pattern, walk, place)
-    return errand._replace(walk=walk, waypoint=waypoint)
+    return task._replace(walk=walk, waypoint=waypoint)
 
 
-def _look_closer(config: PursuitConfig, mission: Mission, errand: Errand, known: Knowledge) -> Errand:
+def _look_closer(config: PursuitConfig, mission: Mission, task: SearchTask, known: Knowledge) -> SearchTask:
     """Leave the pattern for a station, or come back to where it was left."""
     pursuit, station = decide(
-        errand.pursuit, known.time_s, known.position, mission.index, known.others, known.hypotheses, config
+        task.pursuit, known.time_s, known.position, mission.index, known.others, known.hypotheses, config
     )
-    resume = errand.resume
-    if station is not None and errand.station is None and resume is None:
+    resume = task.resume
+    if station is not None and task.station is None and resume is None:
         resume = _flat(known.position) if mission.routes else None
-    return errand._replace(pursuit=pursuit, station=station, resume=resume)
+    return task._replace(pursuit=pursuit, station=station, resume=resume)
 
 
-def inherit(mission: Mission, errand: Errand, known: Knowledge) -> Errand:
+def inherit(mission: Mission, task: SearchTask, known: Knowledge) -> SearchTask:
     """Take this drone's share of what newly lost drones left undone, what those had themselves inherited included."""
-    gone = {loss.drone for loss in errand.losses}
+    gone = {loss.drone for loss in task.losses}
     newly = [j for j in lost(known.others, mission.index, known.time_s) if j not in gone]
     for j in newly:
         gone.add(j)
         alive = tuple(i for i in range(mission.drones) if i not in gone)
-        loss = Loss(j, _left_by(mission, errand.losses, j, known.others[j, LEG]), alive)
+        loss = Loss(j, _left_by(mission, task.losses, j, known.others[j, LEG]), alive)
         share = take_over(loss.ways, alive, mission.index)
-        errand = errand._replace(
-            losses=(*errand.losses, loss), inherited=np.concatenate([errand.inherited, share.reshape(-1, 2)])
+        task = task._replace(
+            losses=(*task.losses, loss), inherited=np.concatenate([task.inherited, share.reshape(-1, 2)])
         )
-    return errand
+    return task
 
 
 def _left_by(mission: Mission, earlier: tuple[Loss, ...], drone: int, leg: float) -> tuple[Floats, ...]:
@@ -181,7 +179,7 @@ def _left_by(mission: Mission, earlier: tuple[Loss, ...], drone: int, leg: float
 def lost(others: Floats, me: int, time_s: float) -> list[int]:
     """Drones this one counts as out of the search: silent for long, or saying so themselves."""
     silent = ~(time_s - others[:, STAMP] <= LOST_AFTER_S)
-    out = np.isin(others[:, STATE], OUT_OF_THE_SEARCH)
+    out = np.isin(others[:, FAILSAFE], OUT_OF_THE_SEARCH)
     return [int(j) for j in np.flatnonzero(silent | out) if j != me]
 
 
