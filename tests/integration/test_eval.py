@@ -17,7 +17,7 @@ from sar_analysis.stage1.rows import read_stage1
 from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_eval.bag.check import check_bag
 from sar_eval.campaign.ledger import read_ledger
-from sar_eval.campaign.publication import publish, renew
+from sar_eval.campaign.publication import RECORDS, publish, renew
 from tests.packaging.test_results import CHECKS
 
 SMALL = ("eval", "--seeds", "2-5", "--episodes", "0", "--pattern", "spiral", "--json")
@@ -104,6 +104,11 @@ def test_published_it_passes_every_check_of_the_committed_one_and_can_be_renewed
     (out / "RESULTS.md").write_text("of yesterday's analysis")
     renew(out)
     assert {file.name: file.read_bytes() for file in out.rglob("*") if file.is_file()} == before
+    damaged = bytearray((out / RECORDS).read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (out / RECORDS).write_bytes(damaged)
+    with pytest.raises(ContractError, match=r"episodes\.jsonl\.zst: is not the file"):
+        renew(out)
 
 
 def copied(evaluated: Any, place: Path) -> Path:

@@ -23,7 +23,7 @@ from sar_analysis.stage1.medianseeds import choose
 from sar_analysis.stage1.rows import read_stage1
 from sar_analysis.table import analyze
 from sar_eval.campaign.evaluation import FULL, STAGE1_SEEDS
-from sar_eval.campaign.manifest import Manifest, read_manifest
+from sar_eval.campaign.manifest import MANIFEST, Manifest, read_manifest
 from sar_eval.campaign.plan import parse_numbers
 from sar_eval.campaign.publication import (
     FLOWN,
@@ -76,6 +76,12 @@ def test_it_holds_its_files_and_no_others_and_is_small(published: Path) -> None:
     assert all((published / name).is_file() for name in (*FLOWN, *FOUND))
     assert list((published / "figures").iterdir())
     assert sum(file.stat().st_size for file in published.rglob("*") if file.is_file()) < LARGEST_BYTES
+
+
+def test_its_manifest_holds_the_hash_of_every_other_file(published: Path) -> None:
+    files = {file for file in published.rglob("*") if file.is_file() and file.name != MANIFEST}
+    hashes = {str(file.relative_to(published)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    assert manifest_of(published).files == hashes, RENEW
 
 
 def test_its_pages_are_what_the_code_makes_of_its_document(published: Path) -> None:
@@ -188,7 +194,8 @@ def test_figures_quoted_from_it_are_its_own(page: str) -> None:
 
 
 CHECKS = (
-    *(test_it_holds_its_files_and_no_others_and_is_small, test_its_pages_are_what_the_code_makes_of_its_document),
+    *(test_it_holds_its_files_and_no_others_and_is_small, test_its_manifest_holds_the_hash_of_every_other_file),
+    test_its_pages_are_what_the_code_makes_of_its_document,
     *(test_every_planned_mission_is_there_once_and_in_order, test_it_flew_the_committed_episode_set),
     *(test_its_seeds_are_the_median_seeds_of_its_stage_1, test_its_command_is_one_that_the_command_line_takes),
     *(test_its_headline_counts_up_from_the_records, test_its_rates_follow_from_the_records_by_todays_analysis),

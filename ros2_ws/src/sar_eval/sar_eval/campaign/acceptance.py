@@ -7,10 +7,11 @@ flies would mix two experiments under one identity. What was really flown is com
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from sar_core.errors import SarError
-from sar_eval.campaign.manifest import Manifest, condition_name
+from sar_core.errors import ContractError, SarError
+from sar_eval.campaign.manifest import MANIFEST, Manifest, condition_name
 from sar_eval.campaign.sources import first_difference
 from sar_eval.episode.record import Record
 from sar_eval.scenario.episodeset import set_path
@@ -35,7 +36,16 @@ class Acceptance:
     def __init__(self, manifest: Manifest) -> None:
         self._inputs: dict[str, dict[str, Any]] = manifest.decides["inputs"].get("conditions", {})
         self._code = manifest.decides["code"]
+        self._planned = frozenset(manifest.episodes)
         self._autopilot: tuple[str, dict[str, str]] | None = None
+
+    def check(self, records: Mapping[str, Record], where: Path) -> None:
+        """Refuse a ledger that holds what the campaign did not plan, or what two experiments came to."""
+        for key, record in records.items():
+            if key not in self._planned:
+                raise ContractError(f"{where}: {key} is not in the plan of {MANIFEST}")
+            if wrong := self.complaint(record):
+                raise ContractError(f"{where}: {key}: {wrong}; these records are not of one experiment")
 
     def complaint(self, record: Record) -> str:
         """By the hashes in the record's own configuration, and by what its vehicles said they were."""

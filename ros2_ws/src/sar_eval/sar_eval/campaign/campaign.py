@@ -105,13 +105,7 @@ class Campaign:
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.folder)
         self.door = Acceptance(self.manifest)
-        planned = set(self.manifest.episodes)
-        foreign = next((key for key in self.ledger.records if key not in planned), None)
-        if foreign is not None:
-            raise ContractError(f"{self.ledger.path}: {foreign} is not in the plan of {MANIFEST}")
-        for key, record in self.ledger.records.items():
-            if wrong := self.door.complaint(record):
-                raise ContractError(f"{self.ledger.path}: {key}: {wrong}; this ledger is not of one experiment")
+        self.door.check(self.ledger.records, self.ledger.path)
         if self.ledger.torn_bytes:
             self.log(f"cut {self.ledger.torn_bytes} bytes of an unfinished line off {LEDGER}")
         self.bags.clear()

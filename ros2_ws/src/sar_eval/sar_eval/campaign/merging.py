@@ -67,19 +67,15 @@ def _gather(folders: list[Path]) -> tuple[Manifest, dict[str, tuple[Path, Record
         if first is None or door is None:
             first, door = manifest, Acceptance(manifest)
         check_same(manifest, first, folder)
-        for key, record in read_ledger(folder / LEDGER).items():
-            if wrong := door.complaint(record):
-                raise ContractError(f"{folder}: {key}: {wrong}; these shards are not of one experiment")
+        found = read_ledger(folder / LEDGER)
+        door.check(found, folder)
+        for key, record in found.items():
             if key not in records:
                 records[key] = (folder, record)
             elif compared(records[key][1].result) != compared(record.result):
                 raise ContractError(f"{folder}: {key} has another result than in {records[key][0]}")
     if first is None:
         raise InputError("nothing to merge: give the folders of the shards")
-    planned = set(first.episodes)
-    foreign = next((key for key in records if key not in planned), None)
-    if foreign is not None:
-        raise ContractError(f"{records[foreign][0]}: {foreign} is not in the plan of {MANIFEST}")
     return first, records
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sar_analysis.bags.textfiles import write_compressed
-from sar_core.errors import ContractError, InputError, MissingDataError, RunError
+from sar_core.errors import InputError, MissingDataError, RunError
 from sar_core.sealed import seal
 from sar_eval.bag.folders import ready_folder
 from sar_eval.campaign.acceptance import Acceptance
@@ -36,11 +36,7 @@ def pack(folder: Path, target: Path) -> tuple[Manifest, int]:
     ready_folder(target)
     with Lock(folder):
         records = read_ledger(folder / LEDGER)
-    door, planned = Acceptance(manifest), set(manifest.episodes)
-    for key, record in records.items():
-        wrong = door.complaint(record) if key in planned else f"is not in the plan of {MANIFEST}"
-        if wrong:
-            raise ContractError(f"{folder / LEDGER}: {key}: {wrong}")
+    Acceptance(manifest).check(records, folder / LEDGER)
     text = "".join(f"{seal(record.as_dict())}\n" for record in records.values())
     fresh = target / f"{PACKED}.new"
     try:

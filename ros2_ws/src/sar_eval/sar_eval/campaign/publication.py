@@ -38,6 +38,7 @@ from sar_analysis.stage1.rows import read_stage1
 from sar_analysis.table import analyze
 from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_core.sealed import seal
+from sar_eval.campaign.acceptance import Acceptance
 from sar_eval.campaign.evaluation import CAMPAIGN, FULL, STAGE1, STAGE1_SEEDS, Evaluation, Extent, follow, reference_of
 from sar_eval.campaign.ledger import LEDGER, PACKED, read_ledger
 from sar_eval.campaign.manifest import MANIFEST, Manifest, file_sha256, read_manifest
@@ -83,7 +84,7 @@ def renew(folder: Path) -> None:
     lacking = next((name for name in FLOWN if not (folder / name).is_file()), None)
     if lacking is not None:
         raise MissingDataError(f"{folder}: no {lacking}; expected published results")
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder, FLOWN)
     assert manifest is not None
     with FOLDER.made(folder) as fresh:
         for name in FLOWN:
@@ -101,6 +102,7 @@ def _with_hashes(manifest: Manifest, folder: Path) -> Manifest:
 def whole_records(campaign: Path, manifest: Manifest) -> list[Record]:
     """All records in the order of the plan; an unfinished campaign is refused."""
     records = read_ledger(campaign / LEDGER)
+    Acceptance(manifest).check(records, campaign / LEDGER)
     missing = [key for key in manifest.episodes if key not in records]
     if missing:
         left = f"{len(missing)} of {len(manifest.episodes)} missions are not flown, the first is {missing[0]}"
