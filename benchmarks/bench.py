@@ -23,7 +23,8 @@ from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.sensing import Sensing
-from sar_eval.scenario.model import Scenario, load_named_vehicle, prepare, radio_path
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import load_named_vehicle, prepare, radio_path
 from sar_eval.scenario.resources import world_path
 from sar_sim.radio.radioconfig import load_radio
 from sar_sim.radio.receiver import bench_link_frame

@@ -21,7 +21,8 @@ from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.record import Record
 from sar_eval.ros.graph import fly_graph
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_sim.vehicle.fleet import TICKS_PER_SECOND
 
 DRONES = 4

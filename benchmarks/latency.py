@@ -22,7 +22,8 @@ from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.sensing import Sensing
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_sim.vehicle.fleet import Fleet, stamp_ns
 from sar_swarm.piloting.policy import OBSERVATIONS, forward, load_actor, random_actor
 

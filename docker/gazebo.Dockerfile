@@ -38,7 +38,7 @@ ENV HOME=/tmp \
 # left alone: what root made there, no one else could write to.
 RUN export NUMBA_CACHE_DIR=/tmp/kernels \
     && python3 -c "import gz.math7, gz.msgs10, gz.sim8, gz.transport13, sdformat14" \
-    && python3 -c "import sar_gazebo.ears, sar_gazebo.system, sar_gazebo.theatre, sar_gazebo.world" \
+    && python3 -c "import sar_gazebo.csilistener, sar_gazebo.system, sar_gazebo.process, sar_gazebo.world" \
     && python3 -c "from sar_eval.px4.gazebo import find_parts; print(find_parts())" \
     && sar-eval --help \
     && rm -rf /tmp/kernels

@@ -5,7 +5,8 @@ from __future__ import annotations
 from expanding_square import EXPANDING_SQUARE
 
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.matrix import default_observations, fly_matrix, plan
 from sar_swarm.piloting.patternlist import register
 

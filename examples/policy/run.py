@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_swarm.piloting.policy import ACTIONS, OBSERVATIONS, OWN, TASK
 
 TURN, CLIMB, SPEED, _SCAN = range(ACTIONS)

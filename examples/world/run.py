@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import world_path
 from sar_sim.world.worldlint import lint_world
 

@@ -7,7 +7,7 @@ import sys
 import matplotlib
 import numpy as np
 
-from sar_eval.scenario.model import load_named_vehicle
+from sar_eval.scenario.prepare import load_named_vehicle
 from sar_eval.studies.fly import COLUMNS, fly_script, read_script
 
 from .manoeuvres import DATA, RECORDINGS, read_trace

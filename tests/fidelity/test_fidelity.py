@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_eval.scenario.model import load_named_vehicle
+from sar_eval.scenario.prepare import load_named_vehicle
 from sar_eval.studies.fly import COLUMNS, Script, fly_script, read_script
 
 from .manoeuvres import DATA, RECORDINGS, Floats, figures, read_trace

@@ -12,7 +12,8 @@ import pytest
 from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.record import Record
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 
 HERE = Path(__file__).parent
 PATIENT = {"lockstep_timeout_s": 60.0, "ready_timeout_s": 120.0}

@@ -12,7 +12,8 @@ from sar_eval.bag.check import check_bag
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.ros.graph import fly_graph
 from sar_eval.ros.nodetable import PATIENCE
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 
 REFUSAL = "PX4_PARAM_SAR_REFUSE_ARM"
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Episode, Scenario, load_named_vehicle, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import load_named_vehicle, prepare
 from sar_sim.vehicle.fleet import Fleet
 
 SECONDS = 6.0

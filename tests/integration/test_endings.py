@@ -13,7 +13,8 @@ from sar_eval.bag.check import check_bag
 from sar_eval.bag.writer import BagWriter
 from sar_eval.episode import score as module
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_sim.judging.referee import RefereeConfig
 from sar_sim.vehicle.fleet import Fleet
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sar_eval.episode.flight import Flight, fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_sim.vehicle.faults import FaultKind
 from sar_swarm.piloting.failsafe import Failsafe
 

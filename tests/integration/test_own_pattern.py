@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sar_eval.campaign.plan import Choice, make_plan
 from sar_eval.episode.briefing import briefing_of, make_plans
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, load_scenario, prepare
+from sar_eval.scenario.model import Scenario, load_scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.kinematics import fly, task_of
 from sar_eval.stage1.matrix import default_observations, fly_matrix, plan
 from sar_swarm.piloting import patternlist

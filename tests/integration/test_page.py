@@ -16,7 +16,8 @@ from sar_analysis.render.replaydata import Replay, make_replay, pack
 from sar_analysis.results.document import build_results
 from sar_analysis.table import analyze
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from tests.integration.browser import MISSING, Browser, find_chromium
 from tests.integration.pagemaker import multiplied
 from tests.unit.sar_analysis.bagmaker import Made, report, straight

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from sar_eval.episode.flight import Flight
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_swarm.piloting.pursuit import Stage
 
 

@@ -11,8 +11,9 @@ from mcap.reader import make_reader
 
 from sar_core.errors import ContractError
 from sar_eval.episode.flight import Flight, fly_episode
-from sar_eval.scenario import model as config
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario import prepare as preparing
+from sar_eval.scenario.model import LinkConfig, Scenario
+from sar_eval.scenario.prepare import prepare
 
 SHORT = {"duration_s": 60.0, "drones": 4}
 
@@ -62,7 +63,7 @@ def test_victims_and_decoys_depend_on_the_episode_and_not_on_the_seed() -> None:
 
 
 def test_a_drone_cut_off_from_the_link_knows_only_what_it_heard_itself() -> None:
-    scenario = Scenario(duration_s=30.0, drones=2, link=config.LinkConfig(loss=1.0))
+    scenario = Scenario(duration_s=30.0, drones=2, link=LinkConfig(loss=1.0))
     flight = Flight(prepare(scenario, 1, 1), None)
     while not flight.done and flight.search_time_s < 20.0:
         flight.advance()
@@ -73,8 +74,8 @@ def test_a_drone_cut_off_from_the_link_knows_only_what_it_heard_itself() -> None
 
 
 def test_a_calibration_of_another_link_budget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = config.calibration_path("short_range")
-    monkeypatch.setattr(config, "calibration_path", lambda name: wrong)
+    wrong = preparing.calibration_path("short_range")
+    monkeypatch.setattr(preparing, "calibration_path", lambda name: wrong)
     with pytest.raises(ContractError, match="short_range"):
         prepare(Scenario(), 0, 0)
 

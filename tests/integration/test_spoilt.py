@@ -18,7 +18,8 @@ from sar_eval.campaign.plan import Task
 from sar_eval.campaign.workers import Job, fly_job
 from sar_eval.episode import attempts as flying
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_swarm.piloting.controller import Command
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.observations import fit, write_observations
 from tests.unit.sar_eval.madeflights import made_flights
 

@@ -32,10 +32,11 @@ from sar_core.geodesy import Origin
 from sar_eval import __version__
 from sar_eval.backends.backend import SpoiltError
 from sar_eval.cli.app import app
+from sar_eval.px4.containers import ContainerVehicles
 from sar_eval.px4.gazebo import MODULES, X500
-from sar_eval.px4.hangar import Hangar
 from sar_eval.px4.parameters import parameters_of
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import CHECKOUT_PLACES
 from tests.unit.sar_gazebo import standins
 
@@ -579,7 +580,7 @@ def left_in(hangar: Path) -> set[str]:
 
 
 def test_a_vehicle_flies_on_order_and_afresh(hangar: Path, tmp_path: Path) -> None:
-    launcher = Hangar(hangar)
+    launcher = ContainerVehicles(hangar)
     for number in (1, 2):
         launcher.start([Origin(47.0 + number, 8.0, 489.4)], {"A": f"{number} metres"}, 1.0)
         wait_for(hangar / "vehicle-0.flying")
@@ -598,7 +599,7 @@ def test_a_vehicle_flies_on_order_and_afresh(hangar: Path, tmp_path: Path) -> No
 
 def test_a_vehicle_that_falls_out_of_the_sky_is_reported(stage_hand: Path, hangar: Path) -> None:
     put(stage_hand, "px4", "exit 7")
-    launcher = Hangar(hangar)
+    launcher = ContainerVehicles(hangar)
     launcher.start([Origin(47.0, 8.0, 489.4)], {}, 1.0)
     wait_for(hangar / "vehicle-0.ended")
     with pytest.raises(SpoiltError, match="vehicle_lost: vehicle 1 ended with 7"):
@@ -608,11 +609,11 @@ def test_a_vehicle_that_falls_out_of_the_sky_is_reported(stage_hand: Path, hanga
 
 
 def test_an_order_that_no_container_takes_ends_the_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    launcher = Hangar(tmp_path)
+    launcher = ContainerVehicles(tmp_path)
     launcher.start([Origin(47.0, 8.0, 489.4)] * 2, {}, 1.0)
     (tmp_path / "vehicle-0.flying").touch()
     launcher.check()
-    monkeypatch.setattr("sar_eval.px4.hangar.TAKE_S", -1.0)
+    monkeypatch.setattr("sar_eval.px4.containers.TAKE_S", -1.0)
     with pytest.raises(SpoiltError, match="no container took the order of vehicle 2") as caught:
         launcher.check()
     assert caught.value.final

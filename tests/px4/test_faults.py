@@ -25,7 +25,8 @@ from sar_eval.px4.health import Limits
 from sar_eval.px4.launcher import Processes
 from sar_eval.px4.wire import Wire
 from sar_eval.px4.world import Px4World
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 
 SPEED = 3.0
 PATIENT = Limits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)

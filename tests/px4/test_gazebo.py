@@ -19,7 +19,8 @@ from sar_eval.episode.flight import Flight, Progress, fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.px4.gazebo import find_parts
 from sar_eval.px4.world import Px4World
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_sim.vehicle.fleet import stamp_ns
 
 
@@ -85,11 +86,11 @@ def test_vehicles_stand_on_the_spawn_points_of_the_world(episode: Episode) -> No
 def test_a_killed_gazebo_spoils_the_flight(episode: Episode) -> None:
     with backend_of(episode) as world:
         assert isinstance(world, Px4World)
-        theatre: Any = world.launcher
+        gazebo_process: Any = world.launcher
 
         def watch(now: Progress) -> None:
             if now.time_s >= 3.0:
-                os.kill(theatre.server_pid, signal.SIGKILL)
+                os.kill(gazebo_process.server_pid, signal.SIGKILL)
 
         record = fly_episode(episode, None, watch, world=world)
     assert record.result["invalid_reason"] in ("gazebo_lost", "vehicle_lost", "csi_lost")

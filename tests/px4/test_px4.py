@@ -15,7 +15,8 @@ from sar_eval.episode.flight import Progress, fly_episode
 from sar_eval.px4.binary import find_px4
 from sar_eval.px4.launcher import Processes
 from sar_eval.px4.world import Px4World
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 
 pytestmark = [
     pytest.mark.px4,

@@ -19,7 +19,8 @@ from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.metrics.records import parse_record
 from sar_analysis.results.conditions import group
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_sim.judging import scoring
 from tests.unit.sar_analysis import recompute
 

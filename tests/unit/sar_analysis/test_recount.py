@@ -25,7 +25,8 @@ from sar_analysis.results.stagegap import Foretold
 from sar_analysis.stage1.rows import Stage1Row
 from sar_analysis.table import analyze
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from tests.unit.sar_analysis import recompute, recount
 from tests.unit.sar_analysis.recount import Cell, Row
 

@@ -13,7 +13,9 @@ import pytest
 from sar_gazebo.partition import PARTITION
 from tests.unit.sar_gazebo import standins
 
-SHELLS = tuple(f"sar_gazebo.{name}" for name in ("system", "bridge", "ears", "spectator", "theatre", "world"))
+SHELLS = tuple(
+    f"sar_gazebo.{name}" for name in ("system", "bridge", "csilistener", "truthlistener", "process", "world")
+)
 """What imports Gazebo's modules."""
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from sar_core.errors import ContractError, InputError, RunError
 from sar_core.radio import ANTENNAS, SUBCARRIERS
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_gazebo.csi import KEYS, TIER, Cadence, Health, Radio, decode, encode, read_episode
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import STEP_NS, stamp_ns

@@ -22,10 +22,11 @@ from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.record import Record
 from sar_eval.px4.health import Limits
 from sar_eval.px4.launcher import Processes
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_gazebo.csi import BEGIN_TOPIC, KEYS, TIER
 from sar_gazebo.stage import stage
-from tests.unit.sar_gazebo.test_spectator import publish, stamped
+from tests.unit.sar_gazebo.test_truthlistener import publish, stamped
 
 SPEED = 3.0
 PATIENT = Limits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)
@@ -52,8 +53,8 @@ class Puppet:
         self.step: int | None = None
         self.deaf = False
         self.blind = ""
-        self._look = world.spectator.look
-        world.spectator.look = self.look
+        self._look = world.truth_listener.look
+        world.truth_listener.look = self.look
         root = importlib.import_module("xml.etree.ElementTree").fromstring(stage(episode))
         plugin = next(p for p in root.iter("plugin") if p.find("module_name") is not None)
         self.system.configure(1, gz.Element({key: plugin.findtext(key) for key in KEYS}), self.ecm, object())
@@ -85,7 +86,7 @@ class Puppet:
 
 
 class Pretender:
-    """A theatre whose vehicles are ours."""
+    """A Gazebo whose vehicles are ours."""
 
     def __init__(self) -> None:
         self.vehicles = Processes(None)
@@ -99,8 +100,10 @@ def staged(
     module = importlib.import_module("sar_gazebo.world")
     monkeypatch.setattr(module.GazeboWorld, "_check_identity", lambda self: None)
     monkeypatch.setattr("sar_eval.px4.world.parameters_of", lambda episode: {})
-    spectator = importlib.import_module("sar_gazebo.spectator").Spectator(episode.scenario.drones, (), SPEED)
-    world = module.GazeboWorld(episode, Pretender(), spectator, SPEED)
+    truth_listener = importlib.import_module("sar_gazebo.truthlistener").TruthListener(
+        episode.scenario.drones, (), SPEED
+    )
+    world = module.GazeboWorld(episode, Pretender(), truth_listener, SPEED)
     world.limits = PATIENT
     puppet = Puppet(gz, system.get_system(), world, episode)
     world.open()

@@ -13,7 +13,8 @@ import pytest
 
 from sar_core.errors import ContractError, InputError
 from sar_eval.px4.mavlink import ORIGIN
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_gazebo.csi import TIER, read_episode
 from sar_gazebo.stage import CONTACT_TOPIC, SENSOR, describe, main, read_cast, stage, vehicles
 from sar_sim.world.sdf import Node, parse_sdf

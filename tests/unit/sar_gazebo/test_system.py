@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from sar_eval.episode.flight import Flight
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_gazebo.csi import BEGIN_TOPIC, KEYS, TIER, decode
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import STEP_NS, stamp_ns

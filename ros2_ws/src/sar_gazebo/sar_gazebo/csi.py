@@ -16,7 +16,8 @@ import numpy as np
 from sar_core.errors import ContractError, InputError, RunError
 from sar_core.radio import ANTENNAS, SUBCARRIERS
 from sar_eval.backends.embedded import make_receiver
-from sar_eval.scenario.model import Episode, prepare, scenario_from
+from sar_eval.scenario.model import Episode, scenario_from
+from sar_eval.scenario.prepare import prepare
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import TICKS_PER_SECOND
 

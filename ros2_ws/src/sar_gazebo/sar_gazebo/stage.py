@@ -16,7 +16,8 @@ from pathlib import Path
 
 from sar_core.errors import ContractError, InputError, SarError
 from sar_eval.px4.mavlink import ORIGIN
-from sar_eval.scenario.model import Episode, load_scenario, prepare
+from sar_eval.scenario.model import Episode, load_scenario
+from sar_eval.scenario.prepare import prepare
 from sar_gazebo.csi import KEYS, TIER, model_name
 from sar_sim.world.sdf import SAR_NAMESPACE
 

@@ -20,7 +20,7 @@ GAZEBO = Tier(
     "gazebo",
     "real PX4 in Gazebo",
     backend="sar_gazebo.tier:open_gazebo",
-    receiver="sar_gazebo.tier:ears_of",
+    receiver="sar_gazebo.tier:csi_listener_of",
     needs="sar_gazebo.tier:require",
     flies={"vehicle": "x500", "thrust_variation": 0.0},
     always_senses=True,
@@ -35,20 +35,20 @@ def require(_: str) -> None:
     find_parts()
 
 
-def ears_of(episode: Episode) -> Receiving:
+def csi_listener_of(episode: Episode) -> Receiving:
     """What the CSI system publishes."""
-    from sar_gazebo.ears import Ears
+    from sar_gazebo.csilistener import CsiListener
 
-    return Ears(episode.scenario.drones)
+    return CsiListener(episode.scenario.drones)
 
 
 def open_gazebo(episode: Episode, speed: float, stop: Stop) -> GazeboWorld:
     """An episode's staged world in a Gazebo of its own, its vehicles ready for a take-off."""
-    from sar_gazebo.spectator import Spectator
-    from sar_gazebo.theatre import Theatre
+    from sar_gazebo.process import GazeboProcess
+    from sar_gazebo.truthlistener import TruthListener
     from sar_gazebo.world import GazeboWorld
 
-    spectator = Spectator(episode.scenario.drones, tuple(episode.world.obstacle_names), speed)
-    world = GazeboWorld(episode, Theatre(episode, spectator, stop), spectator, speed, stop)
+    truth_listener = TruthListener(episode.scenario.drones, tuple(episode.world.obstacle_names), speed)
+    world = GazeboWorld(episode, GazeboProcess(episode, truth_listener, stop), truth_listener, speed, stop)
     world.open()
     return world

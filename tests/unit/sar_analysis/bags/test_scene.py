@@ -18,7 +18,8 @@ from sar_core.errors import ContractError
 from sar_core.geometry import box, cylinder, distance_to
 from sar_eval.bag.check import check_bag
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import share_dir
 from sar_sim.world.world import load_world
 from tests.unit.sar_analysis.bagmaker import Made, event, straight

@@ -14,7 +14,8 @@ from sar_analysis.metrics.metrics import search_span
 from sar_analysis.results.tiergap import as_markdown, compare, missions_in, tracking
 from sar_core.errors import ContractError, MissingDataError
 from sar_eval.episode.flight import Flight, fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_swarm.piloting.controller import Order
 
 EPISODES = 3

@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from sar_eval.backends.embedded import Simulator
-from sar_eval.bag.encoders import STATUS_DONE, Scribe, Status
+from sar_eval.bag.encoders import STATUS_DONE, Encoder, Status
 from sar_eval.bag.messages import typestore
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_swarm.piloting.controller import Command
 
 
 def test_drones_with_longer_names_get_their_own_odometry_and_setpoint():
     """Ten drones and more: the names of their frames differ in length, and so do their messages."""
     episode = prepare(Scenario(world="open_field", drones=12), 1, 0)
-    scribe, state = Scribe(episode), Simulator(episode).first().state
+    encoder, state = Encoder(episode), Simulator(episode).first().state
     stamps = np.array([0, 52_000_000])
-    batches = dict(scribe.world(stamps, [state, state]))
+    batches = dict(encoder.world(stamps, [state, state]))
     free = np.full(3, np.nan)
     commands = [Command(True, np.full(3, float(i)), free, 0.1 * i) for i in range(12)]
-    setpoints = dict(scribe.setpoints(stamps, [commands, commands]))
+    setpoints = dict(encoder.setpoints(stamps, [commands, commands]))
     for i in range(12):
         rows = batches[f"/uav_{i + 1}/odometry"]
         assert len(rows) == 2
@@ -35,10 +36,10 @@ def test_drones_with_longer_names_get_their_own_odometry_and_setpoint():
 
 
 def test_the_last_status_of_a_spoilt_episode_keeps_the_figures_before_it():
-    scribe = Scribe(prepare(Scenario(drones=2), 0, 0))
-    _, before = scribe.status(1_000_000_000, Status(2, 7.5, 0.25, 1, 2, 2))
+    encoder = Encoder(prepare(Scenario(drones=2), 0, 0))
+    _, before = encoder.status(1_000_000_000, Status(2, 7.5, 0.25, 1, 2, 2))
     for known, figures in ((before, (7.5, 0.25, 1, 2, 2)), (None, (0.0, 0.0, 0, 0, 0))):
-        topic, payload = scribe.last_status(2_000_000_000, known, "lockstep_timeout")
+        topic, payload = encoder.last_status(2_000_000_000, known, "lockstep_timeout")
         told = typestore().deserialize_cdr(payload, "sar_msgs/msg/EpisodeStatus")
         assert topic == "/episode/status" and told.header.stamp.sec == 2
         assert (told.phase, told.valid, told.invalid_reason) == (STATUS_DONE, False, "lockstep_timeout")

@@ -40,7 +40,7 @@ def edit(file: Path) -> None:
         "sar_eval/episode/attempts.py",
         "sar_eval/backends/registry.py",
         "sar_eval/px4/world.py",
-        "sar_eval/px4/hangar.py",
+        "sar_eval/px4/containers.py",
         "sar_eval/sitl/craft.py",
         "sar_eval/sitl/__init__.py",
     ],

@@ -12,7 +12,8 @@ from sar_eval.cli.recordtable import conclude
 from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ import pytest
 LOOK = """
 import json, sys
 from numba.core.dispatcher import Dispatcher
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.episode.flight import fly_episode
 from sar_eval.stage1.kernels import compile_everything
 

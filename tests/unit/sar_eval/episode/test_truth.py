@@ -16,7 +16,8 @@ from sar_eval.episode import sensing, swarm
 from sar_eval.episode.briefing import Briefing, briefing_of
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.swarm import Swarm
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.oracle import prepare_oracle
 from sar_sim.judging.scoring import Report
 from sar_sim.radio.devices import Kind

@@ -9,7 +9,8 @@ import pytest
 
 from sar_eval.px4.mavlink import dialect
 from sar_eval.px4.parameters import ASK_AGAIN_S, AT_ONCE, SILENT_AFTER, Settling, as_text, parameters_of
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 
 INT32, REAL32 = 6, 9
 

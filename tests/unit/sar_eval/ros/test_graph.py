@@ -21,7 +21,8 @@ from sar_eval.ros.graph import (
     read_record,
     require_ros,
 )
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 
 
 @pytest.mark.parametrize("absent", ["rclpy", "sar_msgs"])

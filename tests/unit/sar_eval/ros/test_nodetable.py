@@ -21,7 +21,8 @@ from sar_eval.ros.nodetable import (
     settings_of,
     topic_table,
 )
-from sar_eval.scenario.model import Scenario, prepare, scenario_from
+from sar_eval.scenario.model import Scenario, scenario_from
+from sar_eval.scenario.prepare import prepare
 
 WIRES = topic_table(12, True, True)
 

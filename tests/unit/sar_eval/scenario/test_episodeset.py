@@ -12,7 +12,8 @@ import pytest
 
 from sar_core.errors import ContractError, InputError
 from sar_eval.scenario.episodeset import as_text, content_sha256, load_set, make_set, read_set, set_path, write_set
-from sar_eval.scenario.model import Scenario, prepare, scenario_from
+from sar_eval.scenario.model import Scenario, scenario_from
+from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import share_dir
 from sar_eval.studies.sweep import CLOSES_AT_KAPPA, OPENS_AT_KAPPA
 from sar_sim.radio.devices import Kind, known_addresses

@@ -7,7 +7,8 @@ import pytest
 from sar_core.errors import InputError
 from sar_eval.backends.registry import choose_tier
 from sar_eval.episode.attempts import fly
-from sar_eval.scenario.model import FaultConfig, Scenario, Source, prepare
+from sar_eval.scenario.model import FaultConfig, Scenario, Source
+from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.tiers import fit, piloted, registry, repeats
 
 

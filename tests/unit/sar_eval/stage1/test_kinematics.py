@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sar_core.sweep import sweep
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.kinematics import FIRST_DRAWS, Task, Track, fly, fly_batch, task_of
 from sar_sim.judging.coverage import Coverage, CoverageConfig, first_scans
 from sar_swarm.piloting.patternlist import STANDARD

@@ -12,7 +12,8 @@ from sar_analysis.stage1.medianseeds import choose
 from sar_analysis.stage1.rows import read_stage1
 from sar_core.errors import ContractError, InputError, RunError
 from sar_core.reward import Counts, episode_return
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.matrix import Matrix, default_observations, fly_matrix, plan, write_rows
 from sar_eval.stage1.observations import fit, load_observations, write_observations
 from sar_swarm.piloting.patternlist import STANDARD

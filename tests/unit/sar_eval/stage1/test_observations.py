@@ -16,7 +16,8 @@ from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_eval.cli.stage1 import fit_observations
 from sar_eval.episode.pool import CALIBRATION_SEED
 from sar_eval.scenario.episodeset import LEVELS
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.fitcheck import check
 from sar_eval.stage1.fitflights import CHECK_SEED, FIT_SEED, FitFlight, Sighting, plan_flights
 from sar_eval.stage1.kinematics import Track

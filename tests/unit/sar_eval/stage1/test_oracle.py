@@ -13,7 +13,8 @@ import pytest
 from sar_analysis.results.optimality import load_reference
 from sar_core.errors import ContractError, InputError
 from sar_eval.episode.briefing import briefing_of, make_plans
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1 import oracle as reference
 from sar_eval.stage1.oracle import (
     Job,

@@ -122,7 +122,7 @@ def health_of(
     return Health(stamp_ns, phases, failsafes, [command.armed for command in commands], charge, delivery, age_s)
 
 
-class Scribe:
+class Encoder:
     """Writes messages: those of every tick in columns, K ticks at a time; the others one by one.
 
     The pose covariance of an odometry is left at -1 in its first element: unknown, by the convention of ROS.

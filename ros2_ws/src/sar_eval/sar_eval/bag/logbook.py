@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_eval import __version__
-from sar_eval.bag.encoders import Batch, Health, Letter, Scribe, Status, episode_topics, health_of
+from sar_eval.bag.encoders import Batch, Encoder, Health, Letter, Status, episode_topics, health_of
 from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport
 from sar_eval.bag.writer import BagWriter, Recording
 from sar_eval.scenario.model import Episode
@@ -76,7 +76,7 @@ class Logbook:
 
     def __init__(self, episode: Episode, directory: Path, csi: bool = False) -> None:
         self._csi = csi and episode.radio is not None
-        self._scribe = Scribe(episode)
+        self._encoder = Encoder(episode)
         self._writer = make_writer(episode, directory, csi)
         self._clear()
 
@@ -100,11 +100,11 @@ class Logbook:
         """Write what has been kept; from here on it survives the end of this process."""
         if self._stamps:
             stamps = np.array(self._stamps)
-            self._batches(stamps, [self._scribe.clock(stamps)])
-            self._batches(stamps, self._scribe.world(stamps, self._states))
-            self._batches(stamps, self._scribe.setpoints(stamps, self._commands))
+            self._batches(stamps, [self._encoder.clock(stamps)])
+            self._batches(stamps, self._encoder.world(stamps, self._states))
+            self._batches(stamps, self._encoder.setpoints(stamps, self._commands))
         if self._health:
-            self._batches(np.array([row.stamp_ns for row in self._health]), self._scribe.health(self._health))
+            self._batches(np.array([row.stamp_ns for row in self._health]), self._encoder.health(self._health))
         self._clear()
         self._writer.flush()
 
@@ -130,30 +130,30 @@ class Logbook:
 
     def info(self, stamp_ns: int) -> None:
         """The one latched message that names the episode."""
-        self._letters(stamp_ns, [self._scribe.info(stamp_ns)])
+        self._letters(stamp_ns, [self._encoder.info(stamp_ns)])
 
     def status(self, stamp_ns: int, status: Status) -> None:
         """Once a second: how far the episode is."""
-        self._letters(stamp_ns, [self._scribe.status(stamp_ns, status)])
+        self._letters(stamp_ns, [self._encoder.status(stamp_ns, status)])
 
     def coverage(self, stamp_ns: int, scanned: NDArray[np.bool_], cell_m: float) -> None:
         """Once a second: the scanned cells."""
-        self._letters(stamp_ns, [self._scribe.coverage(stamp_ns, scanned, cell_m)])
+        self._letters(stamp_ns, [self._encoder.coverage(stamp_ns, scanned, cell_m)])
 
     def event(self, stamp_ns: int, event: Event) -> None:
         """A referee's announcement."""
-        self._letters(stamp_ns, [self._scribe.event(stamp_ns, event)])
+        self._letters(stamp_ns, [self._encoder.event(stamp_ns, event)])
 
     def sensing(self, stamp_ns: int, heard: Heard, reports: Sequence[VictimReport]) -> None:
         """What the drones observed, how their gates changed, what they claimed; raw frames if wanted."""
-        self._letters(stamp_ns, self._scribe.observations(stamp_ns, heard))
-        self._letters(stamp_ns, (self._scribe.victim_report(stamp_ns, found) for found in reports))
+        self._letters(stamp_ns, self._encoder.observations(stamp_ns, heard))
+        self._letters(stamp_ns, (self._encoder.victim_report(stamp_ns, found) for found in reports))
         if self._csi:
-            self._letters(stamp_ns, self._scribe.frames(stamp_ns, heard.frames))
+            self._letters(stamp_ns, self._encoder.frames(stamp_ns, heard.frames))
 
     def devices(self, stamp_ns: int, time_s: float) -> None:
         """Once a second: where every transmitter truly is."""
-        self._letters(stamp_ns, [self._scribe.devices(stamp_ns, time_s)])
+        self._letters(stamp_ns, [self._encoder.devices(stamp_ns, time_s)])
 
     def close(self) -> Recording:
         """Finish and verify the bag."""

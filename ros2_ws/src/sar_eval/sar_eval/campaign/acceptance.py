@@ -15,7 +15,7 @@ from sar_eval.campaign.manifest import MANIFEST, Manifest, condition_name
 from sar_eval.campaign.sources import first_difference
 from sar_eval.episode.record import Record
 from sar_eval.scenario.episodeset import set_path
-from sar_eval.scenario.model import calibration_path, radio_path
+from sar_eval.scenario.prepare import calibration_path, radio_path
 from sar_eval.scenario.resources import params_path, share_dir, vehicle_path, world_path
 
 _FILES: dict[str, tuple[str, tuple[Callable[[str], object], ...]]] = {

@@ -14,7 +14,8 @@ import numpy as np
 from sar_core.errors import InputError
 from sar_core.streams import stream
 from sar_eval.episode.pool import CALIBRATION_SEED
-from sar_eval.scenario.model import Episode, Scenario, Source, prepare
+from sar_eval.scenario.model import Episode, Scenario, Source
+from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.tiers import piloted
 from sar_swarm.piloting.patternlist import canonical
 

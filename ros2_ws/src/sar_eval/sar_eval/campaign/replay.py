@@ -9,7 +9,8 @@ from typing import Any
 
 from sar_core.errors import InputError, MissingDataError
 from sar_eval.episode.record import compared
-from sar_eval.scenario.model import Episode, prepare, scenario_from
+from sar_eval.scenario.model import Episode, scenario_from
+from sar_eval.scenario.prepare import prepare
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ def run(
     """
     from sar_eval.bag.folders import ready_folder
     from sar_eval.episode.attempts import fly as fly_mission
-    from sar_eval.scenario.model import load_scenario, prepare
+    from sar_eval.scenario.model import load_scenario
+    from sar_eval.scenario.prepare import prepare
 
     given = {
         "world": world,
@@ -117,7 +118,7 @@ def fly(
     """
     from sar_eval.backends.registry import choose_tier
     from sar_eval.bag.folders import ready_folder
-    from sar_eval.scenario.model import load_named_vehicle
+    from sar_eval.scenario.prepare import load_named_vehicle
     from sar_eval.studies.fly import fly_script, read_script, write_trace
 
     if choose_tier(backend)[0] != "embedded" and backend != "auto":

@@ -44,7 +44,8 @@ def graph(
     from sar_eval.cli.recordtable import conclude
     from sar_eval.episode.kernels import compile_kernels
     from sar_eval.ros.graph import fly_graph, require_ros
-    from sar_eval.scenario.model import load_scenario, prepare
+    from sar_eval.scenario.model import load_scenario
+    from sar_eval.scenario.prepare import prepare
 
     require_ros()
     if record_ not in (None, "csi"):

@@ -34,7 +34,8 @@ def reference(
 
       sar-eval reference --world forest --episodes 0-9 --level 0.05:8 --level 0.2:4
     """
-    from sar_eval.scenario.model import load_scenario, prepare
+    from sar_eval.scenario.model import load_scenario
+    from sar_eval.scenario.prepare import prepare
     from sar_eval.scenario.resources import share_dir
     from sar_eval.stage1.oracle import EPISODES_IN_SET, make_reference, parse_episodes, parse_levels, save_reference
 

@@ -138,7 +138,7 @@ def fit_observations(
     Flights use seeds and layouts that belong to calibration; no evaluation contains them.
     """
     from sar_eval.bag.folders import ready_folder
-    from sar_eval.scenario.model import prepare
+    from sar_eval.scenario.prepare import prepare
     from sar_eval.stage1.fitcheck import as_page, draw_check
     from sar_eval.stage1.fitcheck import check as check_fit
     from sar_eval.stage1.fitflights import CHECK_SEED, FIT_SEED, fly_for_fit, plan_flights

@@ -27,7 +27,7 @@ def calibrate(
 
     Example: sar-eval calibrate --radio short_range --missions 96 --out short_range.json
     """
-    from sar_eval.scenario.model import calibration_path, radio_path
+    from sar_eval.scenario.prepare import calibration_path, radio_path
     from sar_eval.studies.calibration import calibrate as fit
 
     radio_path(radio)
@@ -66,7 +66,8 @@ def missions(
     Example: sar-eval missions --world village --missions 200 --out village.jsonl
     """
     from sar_eval.episode.pool import fly_one, plan_missions, spread
-    from sar_eval.scenario.model import load_scenario, prepare
+    from sar_eval.scenario.model import load_scenario
+    from sar_eval.scenario.prepare import prepare
     from sar_eval.studies.missions import summarise
 
     given: dict[str, Any] = {

@@ -34,7 +34,8 @@ def patterns(
 
     Example: sar-eval patterns --world open_field --world village --missions 50 --out runs/patterns
     """
-    from sar_eval.scenario.model import load_scenario, prepare
+    from sar_eval.scenario.model import load_scenario
+    from sar_eval.scenario.prepare import prepare
     from sar_eval.studies.patternstudy import draw_patterns, study
     from sar_swarm.piloting.patternlist import STANDARD
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from sar_core.errors import InputError
 from sar_eval.episode.flight import fly_episode
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 
 T = TypeVar("T")
 

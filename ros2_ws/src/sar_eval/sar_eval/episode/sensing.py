@@ -123,5 +123,5 @@ class Sensing:
 
     def tally(self) -> Tally:
         """What all listeners together have counted."""
-        gate = np.sum([ears.shares for ears in self.listeners], axis=0)
-        return Tally(gate, np.sum([ears.filter.counts for ears in self.listeners], axis=0))
+        gate = np.sum([listener.shares for listener in self.listeners], axis=0)
+        return Tally(gate, np.sum([listener.filter.counts for listener in self.listeners], axis=0))

@@ -17,7 +17,7 @@ X500 = Path("x500", "model.sdf")
 
 
 class Parts(NamedTuple):
-    """What the theatre is made of: Gazebo's and PX4's commands, PX4's models."""
+    """What a flight in Gazebo is made of: Gazebo's and PX4's commands, PX4's models."""
 
     gz: Path
     px4: Path

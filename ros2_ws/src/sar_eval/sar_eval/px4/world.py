@@ -21,7 +21,7 @@ from sar_core.mailboxes import Delivered
 from sar_eval.backends.backend import Receiving, SimTick, SpoiltError, Stop, heed, never, time_of, times_of
 from sar_eval.backends.embedded import receiver_for
 from sar_eval.px4.binary import find_px4
-from sar_eval.px4.hangar import Hangar
+from sar_eval.px4.containers import ContainerVehicles
 from sar_eval.px4.health import Gate, Limits
 from sar_eval.px4.launcher import Launcher, Processes
 from sar_eval.px4.mavlink import EMBEDDED_MARK, ORIGIN, dialect
@@ -341,7 +341,7 @@ def launcher_of(tier: str) -> Launcher:
     """What brings the vehicles of a tier to life: containers that wait for orders, or processes of our own."""
     hangar = os.environ.get("SAR_HANGAR")
     if hangar:
-        return Hangar(Path(hangar))
+        return ContainerVehicles(Path(hangar))
     return Processes(find_px4() if tier == "sih" else None)
 
 

@@ -9,7 +9,7 @@ from sar_msgs.msg import SimTruth
 
 from sar_eval.backends.backend import SpoiltError, time_of
 from sar_eval.backends.registry import receiver_of
-from sar_eval.bag.encoders import REPORT_TICKS, Scribe
+from sar_eval.bag.encoders import REPORT_TICKS, Encoder
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.ros.codec import frames_message, read_truth
 from sar_eval.ros.shell import Shell
@@ -23,7 +23,7 @@ class CsiNode(Shell):
     def __init__(self, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
         super().__init__("csi", given, context)
         self.receiver = receiver_of(self.episode)
-        self.scribe = Scribe(self.episode)
+        self.encoder = Encoder(self.episode)
         self.gathering = Gathering(["truth"])
         self.connect({"/sim/truth": self.on_truth, "/episode/end": self.on_end})
 
@@ -51,8 +51,8 @@ class CsiNode(Shell):
                 frames, verdict = [silence(stamp)] * self.episode.scenario.drones, error.reason
         self.send("/csi/frames", frames_message(self.run, tick, frames))
         if self.receiver is not None and tick % REPORT_TICKS == 0:
-            self.keep(*self.scribe.devices(stamp, time_of(tick)))
+            self.keep(*self.encoder.devices(stamp, time_of(tick)))
         if self.values["record_csi"]:
-            for letter in self.scribe.frames(stamp, frames):
+            for letter in self.encoder.frames(stamp, frames):
                 self.keep(*letter)
         self.answer(tick, verdict)

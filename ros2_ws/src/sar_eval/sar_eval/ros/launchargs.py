@@ -18,7 +18,8 @@ from sar_eval.bag.writer import partial_of
 from sar_eval.campaign.plan import OVERHEAD_S, parse_numbers, told_time
 from sar_eval.episode.record import Record
 from sar_eval.ros.nodetable import PARAMETERS
-from sar_eval.scenario.model import DEFAULT_WORLD, Episode, Scenario, Source, load_scenario, prepare
+from sar_eval.scenario.model import DEFAULT_WORLD, Episode, Scenario, Source, load_scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import share_dir, world_path
 from sar_eval.scenario.tiers import piloted, registry
 from sar_swarm.piloting.patternlist import LEARNED, names

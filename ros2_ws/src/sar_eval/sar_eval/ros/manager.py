@@ -16,7 +16,7 @@ from sar_msgs.msg import EpisodeEnd, EpisodeResult, Ready, SimEstimates, SwarmTi
 
 from sar_eval import __version__
 from sar_eval.backends.backend import time_of
-from sar_eval.bag.encoders import Scribe
+from sar_eval.bag.encoders import Encoder
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.operator import Orders, direct
@@ -45,7 +45,7 @@ class ManagerNode(Shell):
 
     def __init__(self, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
         super().__init__("manager", given, context)
-        self.scribe = Scribe(self.episode)
+        self.encoder = Encoder(self.episode)
         self.orders = Orders()
         self.gathering = Gathering(["estimates", "swarm"])
         self.gathering.put("swarm", 0)
@@ -120,7 +120,7 @@ class ManagerNode(Shell):
             self.orders = self.orders._replace(invalid_reason="interrupted")
         self.send("/episode/orders", orders_message(self.run, tick, self.orders))
         if tick == 0:
-            self.keep(*self.scribe.info(stamp_ns(0)))
+            self.keep(*self.encoder.info(stamp_ns(0)))
         self.answer(tick)
 
     def on_end(self, message: EpisodeEnd) -> None:

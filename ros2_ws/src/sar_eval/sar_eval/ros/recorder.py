@@ -11,7 +11,7 @@ from typing import Any
 from sar_msgs.msg import EpisodeEnd, Tick
 
 from sar_core.errors import SarError
-from sar_eval.bag.encoders import REPORT_TICKS, Scribe
+from sar_eval.bag.encoders import REPORT_TICKS, Encoder
 from sar_eval.bag.logbook import make_writer
 from sar_eval.bag.writer import BagWriter
 from sar_eval.episode.lockstep import Gathering, TickBook
@@ -30,7 +30,7 @@ class RecorderNode(Shell):
         super().__init__("recorder", given, context)
         self.book = TickBook()
         self.gathering = Gathering(["tick"])
-        self.scribe = Scribe(self.episode)
+        self.encoder = Encoder(self.episode)
         self.closing = 0
         self.wrote = False
         self.last_status: bytes | None = None
@@ -104,7 +104,7 @@ class RecorderNode(Shell):
         """Say in the bag itself that its episode is INVALID; the tick written last is not on the disk yet."""
         if self.writer is not None and self.wrote:
             stamp = stamp_ns(self.closing - 1)
-            topic, payload = self.scribe.last_status(stamp, self.last_status, reason)
+            topic, payload = self.encoder.last_status(stamp, self.last_status, reason)
             self.writer.write(topic, stamp, payload)
 
     def conclude(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sar_msgs.msg import EpisodeEnd, Orders, SimTruth, SwarmTick
 
-from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE, Scribe
+from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE, Encoder
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.outcome import result_of
@@ -24,7 +24,7 @@ class RefereeNode(Shell):
 
     def __init__(self, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
         super().__init__("referee", given, context)
-        self.scribe = Scribe(self.episode)
+        self.encoder = Encoder(self.episode)
         self.score: Score | None = None
         self.tally: Tally | None = None
         self.told = False
@@ -68,7 +68,7 @@ class RefereeNode(Shell):
             if not score.orders.invalid_reason:
                 score.note(read_orders(orders), statuses, read_reports(swarm))
             for event in events:
-                self.keep(*self.scribe.event(stamp, event))
+                self.keep(*self.encoder.event(stamp, event))
         if score.done:
             self.conclude(score)
             self.answer(score.tick, score.orders.invalid_reason or "done")
@@ -81,14 +81,14 @@ class RefereeNode(Shell):
 
     def report(self, score: Score, phase: int | None = None) -> None:
         stamp = stamp_ns(score.tick)
-        self.keep(*self.scribe.status(stamp, score.status(phase)))
-        self.keep(*self.scribe.coverage(stamp, score.scanned, score.coverage.config.cell_m))
+        self.keep(*self.encoder.status(stamp, score.status(phase)))
+        self.keep(*self.encoder.coverage(stamp, score.scanned, score.coverage.config.cell_m))
 
     def conclude(self, score: Score) -> None:
         """Close what is still open and tell what the episode came to."""
         self.told = True
         for event in score.referee.finish(score.time_s):
-            self.keep(*self.scribe.event(stamp_ns(score.tick), event))
+            self.keep(*self.encoder.event(stamp_ns(score.tick), event))
         self.report(score, STATUS_DONE)
         self.tell(result_of(score, self.tally))
 

@@ -21,7 +21,8 @@ from sar_eval.episode.lockstep import Gathering, UnwelcomeError, digest, padded
 from sar_eval.ros.codec import counts
 from sar_eval.ros.managed import ManagedNode
 from sar_eval.ros.nodetable import DEPTH, PARAMETERS, Wire, wires_of
-from sar_eval.scenario.model import Episode, prepare, scenario_from
+from sar_eval.scenario.model import Episode, scenario_from
+from sar_eval.scenario.prepare import prepare
 
 DIAGNOSTICS_S = 1.0
 GRACE_S = 5.0

@@ -15,7 +15,7 @@ from sar_msgs.msg import EpisodeEnd, Orders, Ready, SwarmTick, Tick, TickDone
 
 from sar_eval.backends.backend import Backend, SimTick, SpoiltError
 from sar_eval.backends.registry import backend_of
-from sar_eval.bag.encoders import Scribe
+from sar_eval.bag.encoders import Encoder
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.score import STATUS_TICKS
 from sar_eval.ros.codec import counts, estimates_message, read_commands, truth_message
@@ -36,7 +36,7 @@ class SimNode(Shell):
         self.held = ExitStack()
         self.spoilt: SpoiltError | None = None
         self.simulator: Backend | None = self.open()
-        self.scribe = Scribe(self.episode)
+        self.encoder = Encoder(self.episode)
         self.transforms = Transforms(self.node)
         self.barrier = Gathering([*DECIDING, *ANSWERING])
         self.barrier.put("recorder", 0)
@@ -145,7 +145,7 @@ class SimNode(Shell):
         self.send("/sim/estimates", estimates_message(self.run, now, delivery))
         self.send("/episode/tick", Tick(run=self.run, tick=now.tick, digests=counts(self.digests)))
         stamps = np.array([stamp_ns(now.tick)])
-        for topic, rows in (self.scribe.clock(stamps), *self.scribe.world(stamps, [now.state])):
+        for topic, rows in (self.encoder.clock(stamps), *self.encoder.world(stamps, [now.state])):
             self.keep(topic, rows.tobytes())
         self.digests = self.take_digests()
         self.transforms.send(now.tick, now.state)

@@ -9,7 +9,7 @@ import numpy as np
 from sar_msgs.msg import CsiFrames, Orders, SimEstimates
 
 from sar_eval.backends.backend import time_of
-from sar_eval.bag.encoders import Scribe, health_of
+from sar_eval.bag.encoders import Encoder, health_of
 from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.score import STATUS_TICKS
@@ -26,7 +26,7 @@ class SwarmNode(Shell):
     def __init__(self, given: Mapping[str, Any] | None = None, context: Any = None) -> None:
         super().__init__("swarm", given, context)
         self.swarm = Swarm(briefing_of(self.episode))
-        self.scribe = Scribe(self.episode)
+        self.encoder = Encoder(self.episode)
         self.gathering = Gathering(["estimates", "frames", "orders"])
         self.connect(
             {
@@ -71,15 +71,15 @@ class SwarmNode(Shell):
             age = self.swarm.boxes.oldest_news_s(time_of(tick))
             delivery = read_delivery(estimates)
             health = health_of(stamp_ns(tick), made.statuses, made.commands, told.charge, delivery, age)
-            for topic, rows in self.scribe.health([health]):
+            for topic, rows in self.encoder.health([health]):
                 self.keep(topic, rows.tobytes())
         self.answer(tick)
 
     def record(self, tick: int, made: SwarmTick) -> None:
         stamp = stamp_ns(tick)
-        for topic, rows in self.scribe.setpoints(np.array([stamp]), [made.commands]):
+        for topic, rows in self.encoder.setpoints(np.array([stamp]), [made.commands]):
             self.keep(topic, rows.tobytes())
-        for letter in self.scribe.observations(stamp, made.heard):
+        for letter in self.encoder.observations(stamp, made.heard):
             self.keep(*letter)
         for found in made.reports:
-            self.keep(*self.scribe.victim_report(stamp, found))
+            self.keep(*self.encoder.victim_report(stamp, found))

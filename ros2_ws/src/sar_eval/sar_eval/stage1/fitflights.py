@@ -19,7 +19,8 @@ from sar_core.errors import InputError, RunError
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.pool import Spec, spread
 from sar_eval.scenario.episodeset import DECOYS, LEVELS, VICTIMS
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_sim.radio.devices import Kind
 from sar_swarm.piloting.controller import Order
 

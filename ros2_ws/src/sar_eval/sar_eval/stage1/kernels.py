@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from sar_eval.episode.kernels import Tell, flight_groups, touch
-from sar_eval.scenario.model import DEFAULT_WORLD, Scenario, prepare
+from sar_eval.scenario.model import DEFAULT_WORLD, Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.matrix import compile_flights, default_observations, plan
 from sar_swarm.piloting.patternlist import STANDARD
 from sar_swarm.piloting.policy import OBSERVATIONS, Actor

@@ -20,7 +20,8 @@ from sar_core.errors import InputError, RunError
 from sar_core.reward import Counts, episode_return, idle_steps
 from sar_eval.episode.flight import COVERAGE_TIME_S
 from sar_eval.episode.pool import CALIBRATION_SEED, spread
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import share_dir
 from sar_eval.stage1.kinematics import Track, fly, task_of
 from sar_eval.stage1.observations import Observations, load_observations, observe

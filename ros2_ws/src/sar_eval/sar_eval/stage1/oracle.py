@@ -33,7 +33,8 @@ from sar_core.errors import ContractError, InputError
 from sar_eval import __version__
 from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.pool import CALIBRATION_SEED, spread
-from sar_eval.scenario.model import Episode, Scenario, prepare
+from sar_eval.scenario.model import Episode, Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_sim.radio.devices import Kind
 from sar_swarm.planning.routes import partitioned_lawnmower
 

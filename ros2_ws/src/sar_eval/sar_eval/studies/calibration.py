@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.pool import CALIBRATION_SEED, Spec, spread
-from sar_eval.scenario.model import Scenario, prepare, radio_path
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare, radio_path
 from sar_sim.judging.scoring import NEAR_M
 from sar_sim.radio.radioconfig import config_sha256, load_radio
 from sar_swarm.sensing.confidence import FEATURES, Calibration, features, fit

@@ -20,7 +20,7 @@ from sar_core.errors import InputError
 from sar_core.geometry import no_obstacles
 from sar_core.streams import stream
 from sar_eval.episode.pool import spread
-from sar_eval.scenario.model import load_named_vehicle
+from sar_eval.scenario.prepare import load_named_vehicle
 from sar_eval.studies.missions import Rate, proportion
 from sar_sim.judging.referee import Referee, RefereeConfig
 from sar_sim.radio.link import Link

@@ -18,7 +18,8 @@ import numpy as np
 from sar_core.streams import stream
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.pool import Spec, fly_one, plan_missions, spread
-from sar_eval.scenario.model import Scenario, prepare
+from sar_eval.scenario.model import Scenario
+from sar_eval.scenario.prepare import prepare
 from sar_eval.studies.drawing import draw_map
 from sar_eval.studies.missions import RESAMPLES, Rate, percentile_of, poisson_rate
 from sar_swarm.piloting.controller import Order

@@ -21,8 +21,8 @@ from sar_eval.px4.launcher import Processes, end, end_with_parent, last_words, r
 from sar_eval.scenario.model import Episode
 from sar_eval.scenario.resources import share_dir
 from sar_gazebo.partition import join
-from sar_gazebo.spectator import Spectator
 from sar_gazebo.stage import stage, vehicles
+from sar_gazebo.truthlistener import TruthListener
 
 CURTAIN_S = 180.0
 """Wall time Gazebo has to load the world; its first start on a machine compiles the receivers."""
@@ -43,11 +43,11 @@ def python_path() -> list[str]:
     return list(dict.fromkeys([*(str(Path(origin).parents[1]) for origin in own), *others]))
 
 
-class Theatre:
+class GazeboProcess:
     """A Gazebo with an episode's world on, and a PX4 attached to each of its vehicles."""
 
-    def __init__(self, episode: Episode, spectator: Spectator, stop: Stop = never) -> None:
-        self._episode, self._spectator, self._stop = episode, spectator, stop
+    def __init__(self, episode: Episode, truth_listener: TruthListener, stop: Stop = never) -> None:
+        self._episode, self._truth_listener, self._stop = episode, truth_listener, stop
         self._parts = find_parts()
         self._server: subprocess.Popen[bytes] | None = None
         self._folder: Path | None = None
@@ -91,17 +91,17 @@ class Theatre:
         """Until the CSI system says that it is ready; what would be no better another time ends the run."""
         assert self._folder is not None
         give_up = time.monotonic() + CURTAIN_S
-        while not self._spectator.health.get("configured"):
+        while not self._truth_listener.health.get("configured"):
             heed(self._stop)
             self._check_loading()
-            if self._spectator.health.get("errors"):
-                raise RunError(f"Gazebo's CSI system cannot start: {self._spectator.health['last_error']}")
+            if self._truth_listener.health.get("errors"):
+                raise RunError(f"Gazebo's CSI system cannot start: {self._truth_listener.health['last_error']}")
             self._check_server()
             if time.monotonic() > give_up:
                 said = last_words(self._folder / LOG)
                 raise SpoiltError("not_ready", f"Gazebo's CSI system was not ready within {CURTAIN_S:g} s: {said}")
             time.sleep(POLL_S)
-            self._spectator.look()
+            self._truth_listener.look()
 
     def _check_loading(self) -> None:
         """Gazebo goes on without a Python system that it cannot load, and says so in its log alone."""
@@ -121,7 +121,7 @@ class Theatre:
         code = self._server.poll()
         if code is not None:
             raise SpoiltError("gazebo_lost", f"Gazebo ended with {code}: {last_words(self._folder / LOG)}")
-        health = self._spectator.health
+        health = self._truth_listener.health
         if health.get("errors") or health.get("missed"):
             said = health.get("last_error") or f"{health['missed']} ticks were not served"
             raise SpoiltError("csi_lost", f"Gazebo's CSI system failed: {said}")

@@ -35,7 +35,7 @@ POSES_APART_S = 0.1
 """Simulated time between poses of all drones beyond which the way in between is not known; they come every 20 ms."""
 
 
-class Spectator:
+class TruthListener:
     """Listens from its making on; ``look`` takes in what has come. ``speed`` is simulated over wall time."""
 
     def __init__(self, drones: int, obstacles: tuple[str, ...], speed: float = 1.0) -> None:

@@ -24,7 +24,7 @@ SILENCE_S = 2.0
 POLL_S = 0.002
 
 
-class Ears:
+class CsiListener:
     """Listens on Gazebo's side as :class:`sar_sim.radio.receiver.Receiver` does in the embedded simulator."""
 
     def __init__(self, drones: int) -> None:

@@ -22,7 +22,7 @@ TAKE_S = 15.0
 """Wall time a vehicle's container has to take its order."""
 
 
-class Hangar:
+class ContainerVehicles:
     """A folder in which vehicles stand and wait for orders."""
 
     def __init__(self, folder: Path) -> None:
