@@ -2,7 +2,8 @@
 
 It sees the drone's own estimate, what the link delivered of the others, the map and the fence. Far out it foresees
 conflicts (:mod:`sar_swarm.piloting.conflict`); beneath lie the distance bands, for when that failed; then the map
-(:mod:`sar_swarm.planning.clearance`) and the fence (:mod:`sar_swarm.piloting.geofence`) have their say. Compiled, pure, ENU, SI.
+(:mod:`sar_swarm.planning.clearance`) and the fence (:mod:`sar_swarm.piloting.geofence`) have their say. Compiled, pure,
+ENU, SI.
 """
 
 from __future__ import annotations
