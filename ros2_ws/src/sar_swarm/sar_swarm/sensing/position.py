@@ -177,9 +177,9 @@ def _evaluate(
 ) -> float:
     """Log-likelihood at p = (x, y, offset) or (x, y, offset, vx, vy); fills information H and gradient g.
 
-    H = sum of w J J^T with the weights w = (nu + 1) / (nu + e^2 / std^2) / std^2 by which Student's t takes a residual e
-    back where it is large: Lange, Little and Taylor (1989), Robust statistical modeling using the t distribution, JASA
-    84(408).
+    H = sum of w J J^T with the weights w = (nu + 1) / (nu + e^2 / std^2) / std^2 by which Student's t takes a residual
+    e back where it is large: Lange, Little and Taylor (1989), Robust statistical modeling using the t distribution,
+    JASA 84(408).
     """
     moving = p.shape[0] == MOVING
     nu = model.student_nu
