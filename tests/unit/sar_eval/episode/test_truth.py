@@ -137,6 +137,19 @@ def test_a_planted_leak_is_found(leak: str, episode: Episode) -> None:
     assert leaks(Swarm(PLANTED[leak](briefing_of(episode), episode)), episode)
 
 
+@dataclass(frozen=True, eq=False)
+class Generous(Briefing):
+    """Orders that say too much."""
+
+    more: Any = None
+
+
+def test_a_briefing_that_says_more_is_found(episode: Episode) -> None:
+    told = briefing_of(episode)
+    assert leaks(Generous(**vars(told), more=((), [{"deep": (episode,)}])), episode)
+    assert leaks(Generous(**vars(told)), episode) == []
+
+
 def test_the_oracle_which_is_told_the_truth_is_seen_to_be() -> None:
     told_all = prepare_oracle(SCENARIO, 5)
     assert leaks(Swarm(briefing_of(told_all)), told_all)
