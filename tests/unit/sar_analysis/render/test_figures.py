@@ -289,7 +289,7 @@ def test_the_same_document_gives_the_same_bytes_in_another_process(tmp_path: Pat
         "from tests.unit.sar_analysis.documents import document\n"
         "draw_figures(document(), Path(sys.argv[1]))\n"
     )
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "b")], check=True, cwd=root)
     assert len(here) == len(FIGURES)
     for path in here:

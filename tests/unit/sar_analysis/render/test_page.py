@@ -9,7 +9,7 @@ import pytest
 from sar_analysis.table import analyze
 from tests.unit.sar_analysis.bagmaker import Made, straight
 
-PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[4] / "docs" / "metrics.md"
 
 
 @pytest.fixture

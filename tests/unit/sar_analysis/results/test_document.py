@@ -425,7 +425,7 @@ def test_eighty_conditions_fit_one_page_and_the_rest_is_linked(base: EpisodeMetr
 
 
 def test_the_example_in_the_docs_runs(base: EpisodeMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "report.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "report.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.setattr("sar_analysis.table.analyze", lambda path: table(*crossed(base, 2)))
     names: dict[str, Any] = {}

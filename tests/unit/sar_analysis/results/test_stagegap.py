@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.unit.sar_analysis.test_leaders import base, campaign
+from tests.unit.sar_analysis.results.test_leaders import base, campaign
 
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.render.markdown import results_markdown, tables_markdown

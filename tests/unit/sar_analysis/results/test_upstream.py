@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from tests.unit.sar_analysis.test_leaders import base, campaign
+from tests.unit.sar_analysis.results.test_leaders import base, campaign
 
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
