@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sar_analysis.render.stagetables import gap_table
 from sar_analysis.render.tables import headline
-from sar_analysis.render.texttable import TextTable, by_metric, make
-from sar_analysis.render.wording import NONE, estimate, number, numbers, short_list, spread
-from sar_analysis.results.stagegap import gap_table
-from sar_analysis.results.upstream import claims_table
+from sar_analysis.render.wording import NONE, TextTable, by_metric, estimate, make, number, short_list, spread
+from sar_analysis.stats.scores import numbers
 
 Result = Mapping[str, Any]
 MOST_FAMILIES = 2
@@ -139,6 +138,31 @@ def closing_words(part: Result) -> str:
         else f"after σ {c['before']['sigma']:g}, κ {kappa_words(c['before']['kappa'])}"
     )
     return f"{part['world']}: closed at {at} ({before}), where the share of {c['judged_by']} falls below half."
+
+
+def claims_table(result: Result) -> TextTable:
+    """As words."""
+    several = len(result["tiers"]) > 1
+    rows = []
+    for row in result["upstream"]:
+        name = f"{row['claim']} ({row['tier']})" if several else row["claim"]
+        rows.append((name, row["claimed"], _measured(row), row["verdict"].upper(), row["definition"], row["source"]))
+    columns = ("claim", "claimed", "measured here, 95 %", "verdict", "what was measured", "source")
+    caption = (
+        "A claim holds where the whole interval is on its side, does not hold where all of it is on the other side; "
+        "otherwise it cannot be said."
+    )
+    return make(result, "upstream", "Claimed upstream, measured here", columns, rows, caption)
+
+
+def _measured(row: Result) -> str:
+    m = row["measured"]
+    if m is None:
+        return NONE
+    if m["value"] is None:
+        return str(m["why"])
+    text = number(row["metric"], m["value"]) if m["low"] is None and m["high"] is None else spread(row["metric"], m)
+    return f"{text}, n {m['n']}"
 
 
 def where_flown(result: Result) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from sar_analysis.render.frontpage import MOST_FAMILIES, front_tables, where_flown
 from sar_analysis.render.tables import text_tables
-from sar_analysis.render.texttable import TextTable
-from sar_analysis.render.wording import NONE, number, numbers, setting, verdict
+from sar_analysis.render.wording import NONE, TextTable, number, setting, verdict
+from sar_analysis.stats.scores import numbers
 
 MOST_WARNINGS = 20
 FIRST_WARNINGS = 5

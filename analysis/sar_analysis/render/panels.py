@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sar_analysis.render import strata as worded
 from sar_analysis.render import wording
 from sar_analysis.render.charts import SHARE, Axis, interval_bar
 from sar_analysis.render.frontpage import front_tables
 from sar_analysis.render.markup import Html, join, tag
-from sar_analysis.results.oraclegap import gap_table
 
 Plain = Mapping[str, Any]
 
@@ -292,7 +292,7 @@ def _pair(row: Plain) -> tuple[Any, Any]:
 def optimality(result: Plain) -> Html:
     if not result.get("optimality"):
         return section("optimality", "Against the oracle", note("No oracle's returns were given."))
-    words = gap_table(result)
+    words = worded.oracle(result)
     shown = table(words.columns, words.rows, "Mean shortfall below the oracle")
     return section("optimality", "Against the oracle", shown, note(words.caption))
 

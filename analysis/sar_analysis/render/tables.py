@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sar_analysis.render import wording
-from sar_analysis.render.texttable import TextTable, by_metric, head_of, make
-from sar_analysis.render.wording import NAMES, estimate, independence, numbers, score
-from sar_analysis.results.oraclegap import gap_table
-from sar_analysis.results.stagegap import change_table
-from sar_analysis.stats import strata
-from sar_analysis.stats.scores import listed
+from sar_analysis.render import strata, wording
+from sar_analysis.render.stagetables import change_table
+from sar_analysis.render.wording import NAMES, TextTable, by_metric, estimate, head_of, independence, make, score
+from sar_analysis.stats.scores import listed, numbers
 
 MOST_NOTES = 12
 
@@ -33,7 +30,7 @@ def text_tables(result: Mapping[str, Any]) -> list[TextTable]:
         strata.envelope(result),
         strata.profiles(result),
         strata.comparisons(result),
-        gap_table(result),
+        strata.oracle(result),
         change_table(result),
         strata.reliability(result),
     ]

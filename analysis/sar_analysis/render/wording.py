@@ -1,9 +1,12 @@
-"""Numbers as people read them: one place decides units and digits, so that every output shows the same text."""
+"""Numbers and tables as people read them: one place decides units and digits, so that every output shows the same."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from sar_analysis.stats.scores import numbers
 
 OPEN = "open"
 """Stands for an end of an interval that so few values cannot give; captions explain it."""
@@ -112,16 +115,6 @@ def _part(metric: str, item: Mapping[str, Any], part: str) -> str:
     return number(metric, item[part]) if part == "value" else bare(metric, item[part])
 
 
-def numbers(items: Sequence[int], most: int = 12) -> str:
-    """A list of seeds or episodes, shortened where it runs on without a gap."""
-    if not items:
-        return NONE
-    if len(items) > 2 and list(items) == list(range(items[0], items[-1] + 1)):
-        return f"{items[0]} to {items[-1]}"
-    head = ", ".join(map(str, items[:most]))
-    return head if len(items) <= most else f"{head} and {len(items) - most} more"
-
-
 def short_list(names: Sequence[str], most: int = 2) -> str:
     """A few names, and how many more share the place."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
@@ -155,3 +148,41 @@ def setting(value: Any) -> str:
 
 def _unsigned_zero(text: str) -> str:
     return text.lstrip("-") if not text.strip("-0.") else text
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """One table ready to print: columns and rows are text, the caption says how the figures were made."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str
+
+
+def head_of(c: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The columns every row begins with: condition and tier, valid and invalid missions."""
+    return f"{c['id']} {c['condition']['tier']}", str(c["missions"]), str(c["invalid"])
+
+
+def make(
+    result: Mapping[str, Any],
+    name: str,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str,
+) -> TextTable:
+    """Every table names tier, seeds, episodes and invalid count."""
+    n = result["counts"]
+    missions = f"{n['valid']} valid and {n['invalid']} invalid missions"
+    where = f"{result['title']}, seeds {numbers(result['seeds_flown'])}, {missions}."
+    return TextTable(
+        name, f"{title}, {result['title']}", tuple(columns), tuple(tuple(row) for row in rows), f"{where} {caption}"
+    )
+
+
+def by_metric(items: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Figures by their metric."""
+    return {item["metric"]: item for item in items}

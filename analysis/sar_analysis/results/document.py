@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 
 from sar_analysis.metrics.metrics import EpisodeMetrics
-from sar_analysis.prereg.registered import held_against
-from sar_analysis.render.wording import numbers
 from sar_analysis.results.card import host, not_computed, paper_rows, reporting_card
 from sar_analysis.results.conditions import Group, group, merge
 from sar_analysis.results.contrasts import compare_all
@@ -26,13 +24,14 @@ from sar_analysis.results.leaders import families
 from sar_analysis.results.levels import noise_levels
 from sar_analysis.results.optimality import Reference
 from sar_analysis.results.oraclegap import held_to
+from sar_analysis.results.registered import held_against
 from sar_analysis.results.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
 from sar_analysis.results.stagegap import Foretold, stage_gap
 from sar_analysis.results.summary import NOISE, share, summarise
 from sar_analysis.results.upstream import upstream_claims
 from sar_analysis.stats.comparisons import comparisons_note
 from sar_analysis.stats.resampling import LEAST
-from sar_analysis.stats.scores import listed
+from sar_analysis.stats.scores import listed, numbers
 from sar_analysis.table import Table
 from sar_core.errors import ContractError, InputError, MissingDataError
 

@@ -6,14 +6,12 @@ and otherwise cannot be said. Nothing here was tuned to a claim, and a claim tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
-from sar_analysis.render.texttable import TextTable, make
-from sar_analysis.render.wording import NONE, number, spread
 from sar_analysis.results.conditions import crossed
 from sar_analysis.results.sections import times
 from sar_analysis.results.summary import CONFIDENCE, quantile, share
@@ -81,6 +79,12 @@ def verdict(claim: Claim, measured: Measured | None) -> str:
         inside = measured.low is not None and measured.low >= claim.limit
         outside = measured.high is not None and measured.high < claim.limit
     return HOLDS if inside else FAILS if outside else OPEN
+
+
+def _figure(metric: str, limit: float) -> str:
+    if metric in ("coverage_240s", "victims_found"):
+        return f"{100 * limit:g} %"
+    return f"{limit:g} {'s' if metric.endswith('_s') else 'm'}"
 
 
 def _row(claim: Claim, tier: str, missions: Missions) -> dict[str, Any]:
@@ -258,34 +262,3 @@ CLAIMS = (
         "3.3 µs, 43 µs, 54 ns, 248 µs",
     ),
 )
-
-
-def claims_table(result: Mapping[str, Any]) -> TextTable:
-    """As words."""
-    several = len(result["tiers"]) > 1
-    rows = []
-    for row in result["upstream"]:
-        name = f"{row['claim']} ({row['tier']})" if several else row["claim"]
-        rows.append((name, row["claimed"], _measured(row), row["verdict"].upper(), row["definition"], row["source"]))
-    columns = ("claim", "claimed", "measured here, 95 %", "verdict", "what was measured", "source")
-    caption = (
-        "A claim holds where the whole interval is on its side, does not hold where all of it is on the other side; "
-        "otherwise it cannot be said."
-    )
-    return make(result, "upstream", "Claimed upstream, measured here", columns, rows, caption)
-
-
-def _measured(row: Mapping[str, Any]) -> str:
-    m = row["measured"]
-    if m is None:
-        return NONE
-    if m["value"] is None:
-        return str(m["why"])
-    text = number(row["metric"], m["value"]) if m["low"] is None and m["high"] is None else spread(row["metric"], m)
-    return f"{text}, n {m['n']}"
-
-
-def _figure(metric: str, limit: float) -> str:
-    if metric in ("coverage_240s", "victims_found"):
-        return f"{100 * limit:g} %"
-    return f"{limit:g} {'s' if metric.endswith('_s') else 'm'}"

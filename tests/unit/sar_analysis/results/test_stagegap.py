@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.unit.sar_analysis.results.test_leaders import base, campaign
 
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.render.markdown import results_markdown, tables_markdown
@@ -24,6 +23,7 @@ from sar_analysis.results.summary import NOISE
 from sar_analysis.stage1.rows import Stage1Row, read_stage1
 from sar_analysis.table import Table
 from sar_core.errors import ContractError, MissingDataError
+from tests.unit.sar_analysis.results.test_leaders import base, campaign
 
 __all__ = ["base"]
 

@@ -6,11 +6,11 @@ import dataclasses
 from typing import Any
 
 import pytest
-from tests.unit.sar_analysis.results.test_leaders import base, campaign
 
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.upstream import CLAIMS, Claim, Measured, upstream_claims, verdict
+from tests.unit.sar_analysis.results.test_leaders import base, campaign
 
 __all__ = ["base"]
 

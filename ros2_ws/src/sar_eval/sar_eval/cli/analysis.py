@@ -57,7 +57,7 @@ def analyze(
 
     Exact 95 % intervals in brackets. Every column is explained in docs/metrics.md; sar-eval report writes it all.
     """
-    summary, plain = _library("summary"), _library("conditions").plain_value
+    summary, plain = _library("results.summary"), _library("results.conditions").plain_value
     table = _read(source)
     groups = summary.summarise(table.episodes, tuple(by) if by else summary.CONDITION)
     if csv is not None:
@@ -123,9 +123,10 @@ FIGURES = (
 
 def _summary(group: Any, tiers: str) -> Table:
     """One condition, a figure per line."""
-    wording = _library("wording")
+    wording = _library("render.wording")
     label = ", ".join(f"{name} {value}" for name, value in group.condition if value is not None)
-    flown = f"{group.missions} missions, {group.invalid} invalid, seeds {wording.numbers(group.seeds)}"
+    seeds = _library("stats.scores").numbers(group.seeds)
+    flown = f"{group.missions} missions, {group.invalid} invalid, seeds {seeds}"
     view = _table(f"Stage 2 ({tiers}): {label}; {flown}", show_header=False)
     view.add_column("figure", no_wrap=True)
     view.add_column("value")
@@ -179,7 +180,7 @@ def report(
     Read RESULTS.md first; docs/report.md says what each file holds.
     Without matplotlib the figures are left out, which is said.
     """
-    library = _library("report")
+    library = _library("render.report")
     place = folder if folder is not None else library.default_place(source)
     with bar("{task.completed:.0f} of {task.total} bags") as progress:
         task = progress.add_task("reading", total=None)
@@ -193,7 +194,7 @@ def report(
         told = {"out": str(made.out), "files": made.files, "left_out": made.left_out, "counts": result["counts"]}
         print(json.dumps({**told, "warnings": result["warnings"]}))
         return
-    headline = _library("tables").headline(result)
+    headline = _library("render.tables").headline(result)
     view = _table(headline.title, show_header=False)
     for cells in zip(headline.columns, *headline.rows, strict=True):
         view.add_row(*map(escape, cells))
@@ -220,12 +221,12 @@ def prereg_check(
 
     Exit code 2: it differs from its lock, or what was flown differs from it.
     """
-    prereg = _library("prereg")
+    prereg = _library("prereg.prereg")
     match = prereg.verify(registration)
     parted: list[str] = []
     if against is not None:
-        groups = _library("conditions").group(_read(against).episodes)
-        parted = list(_library("registered").departures(prereg.load_registration(registration), groups))
+        groups = _library("results.conditions").group(_read(against).episodes)
+        parted = list(_library("results.registered").departures(prereg.load_registration(registration), groups))
     if as_json:
         told = {"registration": str(registration), "status": match.status, "sha256": match.sha256}
         print(json.dumps({**told, "sentence": match.sentence, "deviations": parted}))
@@ -245,6 +246,6 @@ def prereg_lock(registration: Annotated[Path, typer.Argument(help="Registration 
 
     Example: sar-eval prereg lock study.yaml
     """
-    prereg = _library("prereg")
+    prereg = _library("prereg.prereg")
     digest = prereg.lock(registration)
     say(f"{prereg.lock_path(registration)}: locks {digest[:12]}; commit both before flying")

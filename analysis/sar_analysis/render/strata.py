@@ -1,12 +1,11 @@
-"""Tables that look inside the figures: by seed, geometry, noise, error, rival pattern and confidence."""
+"""Tables that look inside the figures: by seed, geometry, noise, error, rival, oracle and confidence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from sar_analysis.render.texttable import TextTable, head_of, make
-from sar_analysis.render.wording import NAMES, NONE, number, remarks, spread
+from sar_analysis.render.wording import NAMES, NONE, TextTable, head_of, make, number, remarks, spread
 
 MOST_COMPARISONS = 40
 PROFILE_TAUS_M = (1.0, 2.0, 5.0, 10.0)
@@ -150,6 +149,30 @@ def comparisons(result: Mapping[str, Any]) -> TextTable:
         f"uncorrected, finds with a power of 80 %. {result['comparisons_note']}{told}"
     )
     return make(result, "comparisons", "Pattern against pattern", columns, rows, caption)
+
+
+def oracle(result: Mapping[str, Any]) -> TextTable:
+    """As words; no table where no reference was given."""
+    part = result["optimality"]
+    if part is None:
+        return make(result, "optimality", "Against the oracle", (), (), "")
+    rows, said = [], []
+    for c in part["conditions"]:
+        head = (f"{c['id']} {c['tier']}", str(c["missions"]), str(c["invalid"]))
+        if "refused" in c:
+            rows.append((*head, "refused", "refused"))
+            said.append(f"{c['id']} refused: {c['refused']}.")
+            continue
+        rows.append((*head, f"{c['value']:.4f} [{c['low']:.4f}, {c['high']:.4f}]", f"{c['beyond']} of {c['n']}"))
+        said += [f"{note}." for note in c["notes"]]
+    reference = part["reference"]
+    caption = (
+        f"Mean of 1 - return / oracle's return, not below 0; reference {reference['name']}, flown by sar_eval "
+        f"{reference['version']}. Student's t over seeds, these episodes, no resampling. The oracle knows the victims "
+        "but is no bound: the last column counts missions that returned more. "
+    )
+    columns = ("id", "missions", "invalid", "optimality gap", "beyond the oracle")
+    return make(result, "optimality", "Against the oracle", columns, rows, caption + " ".join(dict.fromkeys(said)))
 
 
 def reliability(result: Mapping[str, Any]) -> TextTable:
