@@ -6,70 +6,50 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sar_analysis.metrics.catalogue import metric
 from sar_analysis.stats.scores import numbers
 
 OPEN = "open"
 """Stands for an end of an interval that so few values cannot give; captions explain it."""
 NONE = "none"
 
-NAMES = {
-    "episode_return": "return",
-    "coverage_240s": "coverage at 240 s",
-    "overlap_ratio": "overlap",
-    "path_m": "path",
-    "energy_batteries": "energy, batteries",
-    "yaw_rate_rms_rps": "yaw rate, rad/s",
-    "jerk_rms_mps3": "jerk, m/s³",
-    "time_to_first_detection_s": "first detection",
-    "time_to_each_victim_s": "each victim",
-    "time_to_95_s": "95 % covered",
-}
-_SHARES = ("coverage_240s", "overlap_ratio", "improvement")
-_PLACES = {
-    "episode_return": (0, ""),
-    "path_m": (0, " m"),
-    "energy_batteries": (2, ""),
-    "yaw_rate_rms_rps": (3, ""),
-    "jerk_rms_mps3": (2, ""),
-}
+_PLACES = {"s": 1, "m": 2}
+"""Digits of values that are written with their unit."""
 
 
-def number(metric: str, value: float) -> str:
-    """One value with its unit."""
-    if metric in _SHARES or metric.startswith(("missions_with", "victims_found")):
+def number(key: str, value: float) -> str:
+    """One value with its unit, where the heading does not have it."""
+    entry = metric(key)
+    if entry.share:
         return f"{100 * value:.1f} %"
-    if metric.endswith("_s"):
-        return f"{value:.1f} s"
-    if metric in _PLACES:
-        places, unit = _PLACES[metric]
-        return _unsigned_zero(f"{value:.{places}f}") + unit
-    if metric.endswith("_m"):
-        return f"{value:.2f} m"
-    return f"{value:.3g}"
+    places = _PLACES.get(entry.unit) if entry.places is None else entry.places
+    if places is None:
+        return f"{value:.3g}"
+    return _unsigned_zero(f"{value:.{places}f}") + (f" {entry.unit}" if entry.unit in _PLACES else "")
 
 
-def bare(metric: str, value: float | None) -> str:
+def bare(key: str, value: float | None) -> str:
     """The same without its unit, for the ends of an interval; a missing end is said to be open."""
-    return OPEN if value is None else number(metric, value).split(" ")[0]
+    return OPEN if value is None else number(key, value).split(" ")[0]
 
 
-def spread(metric: str, item: Mapping[str, Any]) -> str:
+def spread(key: str, item: Mapping[str, Any]) -> str:
     """Value and interval: 45.1 % [40.2, 50.3]."""
-    return f"{number(metric, item['value'])} [{bare(metric, item['low'])}, {bare(metric, item['high'])}]"
+    return f"{number(key, item['value'])} [{bare(key, item['low'])}, {bare(key, item['high'])}]"
 
 
 def estimate(item: Mapping[str, Any] | None, why: str = "not computed") -> str:
     """An estimate with what it rests on: of how many missions or victims, or how many events."""
     if item is None:
         return why
-    metric, n = item["metric"], item["n"]
+    key, n = item["metric"], item["n"]
     if str(item["method"]).startswith("Clopper"):
-        return f"{round(item['value'] * n)} of {n}: {spread(metric, item)}"
+        return f"{round(item['value'] * n)} of {n}: {spread(key, item)}"
     if item["method"] == "order statistics":
-        return f"{spread(metric, item)}, n {n}"
+        return f"{spread(key, item)}, n {n}"
     if item["low"] is None:
-        return f"{number(metric, item['value'])}, n {n}"
-    return spread(metric, item)
+        return f"{number(key, item['value'])}, n {n}"
+    return spread(key, item)
 
 
 def score(item: Mapping[str, Any] | None) -> str:
@@ -96,23 +76,23 @@ def time(item: Mapping[str, Any]) -> str:
 def verdict(registration: Mapping[str, Any], item: Mapping[str, Any]) -> str:
     """What decided a registered claim: value and interval in the estimator's unit, how they were made, all notes."""
     chance = registration["estimator"] == "probability_of_improvement"
-    metric = "improvement" if chance else registration["metric"]
-    value = _part(metric, item, "value")
+    key = "improvement" if chance else registration["metric"]
+    value = _part(key, item, "value")
     if "value" in item["beyond"]:
         value += " (half or more missed)" if item["beyond"]["value"] == "inf" else " (half or more of the other missed)"
-    parts = [f"{value} [{_part(metric, item, 'low')}, {_part(metric, item, 'high')}]", item["method"]]
+    parts = [f"{value} [{_part(key, item, 'low')}, {_part(key, item, 'high')}]", item["method"]]
     parts.append(f"{100 * item['confidence']:g} % interval")
     if item["resamples"] is not None:
         parts.append(f"{item['resamples']} resamples, bootstrap seed {item['seed']}")
     return ", ".join(parts) + "".join(f"; {text}" for text in item["notes"])
 
 
-def _part(metric: str, item: Mapping[str, Any], part: str) -> str:
+def _part(key: str, item: Mapping[str, Any], part: str) -> str:
     if part in item["beyond"]:
         return "beyond every number" if item["beyond"][part] == "inf" else "below every number"
     if item[part] is None:
         return "undefined"
-    return number(metric, item[part]) if part == "value" else bare(metric, item[part])
+    return number(key, item[part]) if part == "value" else bare(key, item[part])
 
 
 def short_list(names: Sequence[str], most: int = 2) -> str:

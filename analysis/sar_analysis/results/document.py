@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, SEED_RATES, of_missions
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.card import host, not_computed, paper_rows, reporting_card
 from sar_analysis.results.conditions import Group, group, merge
@@ -37,11 +38,6 @@ from sar_core.errors import ContractError, InputError, MissingDataError
 
 SCHEMA_VERSION = 1
 BINS = 10
-SEED_RATES = (
-    *("missions_with_false_alarm", "false_alarms_per_mission"),
-    *("missions_with_collision", "collisions_per_hour"),
-)
-ENVELOPE = ("missions_with_detection", "missions_with_false_alarm", "cep50_m")
 
 
 def build_results(
@@ -162,7 +158,7 @@ def noise_envelope(groups: Sequence[Group]) -> list[dict[str, Any]]:
             continue
         (summary,) = summarise(g.episodes)
         figures: dict[str, Any] = {}
-        for name in ENVELOPE:
+        for name in NOISE_ENVELOPE:
             found = summary.estimate(name)
             figures[name] = None if found is None else {k: getattr(found, k) for k in ("value", "low", "high", "n")}
         named = {name: c[name] for name in ("sigma", "kappa", "pattern", "world", "tier", "victim_absent")}
@@ -201,16 +197,11 @@ def reliability(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
     return {**head, "bins": bins, "brier": float(np.mean((p - right) ** 2)), "ece": gap, "note": ""}
 
 
-EPISODE_KEYS = (
-    *("episode_id", "seed", "episode", "valid", "invalid_reason", "coverage_240s", "collisions", "near_misses"),
-    *("false_alarms", "detections", "localization_error_m", "gdop", "time_to_first_detection_s", "time_to_95_s"),
-    *("overlap_ratio", "min_separation_m", "search_time_s", "flight_time_s", "path_m", "episode_return"),
-)
-
-
 def episode_row(condition: str, e: EpisodeMetrics) -> dict[str, Any]:
     """One mission as a list shows it; None where a thing did not happen or was not measured."""
-    return {"condition": condition, "victims": len(e.victims), **{name: getattr(e, name) for name in EPISODE_KEYS}}
+    named = {name: getattr(e, name) for name in ("episode_id", "seed", "episode", "valid", "invalid_reason")}
+    figures = {m.key: m.at(e) for m in of_missions() if m.listed != "no"}
+    return {"condition": condition, "victims": len(e.victims), **named, **figures}
 
 
 def _counts(table: Table) -> dict[str, int]:
@@ -252,7 +243,7 @@ def _warnings(table: Table) -> list[str]:
 
 def _check_numbers(episodes: Sequence[EpisodeMetrics]) -> None:
     for e in episodes:
-        for name, value in vars(e).items():
+        for name, value in (*vars(e).items(), *e.measured.items()):
             if isinstance(value, float) and not math.isfinite(value) and name not in NOISE:
                 raise ContractError(
                     f"{e.episode_id}: {name} is {value}; allowed: a finite number, or None if undefined"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sar_analysis.metrics.catalogue import METRICS, Value
 from sar_analysis.metrics.findings import NEAR_M
 from sar_analysis.metrics.goals import longest_search_s, share_found, sought
 from sar_analysis.metrics.metrics import EpisodeMetrics
@@ -42,9 +43,7 @@ class Shared:
     """A metric both stages have: a Stage-2 mission's value, and the Stage-1 row's beside it."""
 
     metric: str
-    words: str
-    higher: bool
-    flown: Callable[[EpisodeMetrics], float | None]
+    flown: Value
     foretold: Callable[[Stage1Row, EpisodeMetrics], float | None]
 
 
@@ -54,34 +53,25 @@ def shared_metrics(horizon_s: float) -> tuple[Shared, ...]:
     def flown_time(e: EpisodeMetrics) -> float | None:
         return _time(e.time_to_first_detection_s, horizon_s) if sought(e) else None
 
+    def foretold_time(row: Stage1Row, _: EpisodeMetrics) -> float | None:
+        return None if row.detections is None else _time(row.time_to_first_detection_s, horizon_s)
+
     def foretold_share(row: Stage1Row, e: EpisodeMetrics) -> float | None:
         return None if row.detections is None or not e.victims else row.detections / len(e.victims)
 
+    def flown_error(e: EpisodeMetrics) -> float | None:
+        return _error(e.localization_error_m) if sought(e) else None
+
+    def foretold_error(row: Stage1Row, _: EpisodeMetrics) -> float | None:
+        return None if row.detections is None else _error(row.localization_error_m)
+
     return (
-        Shared("episode_return", "return", True, lambda e: e.episode_return, lambda row, _: row.episode_return),
-        Shared("coverage_240s", "coverage at 240 s", True, lambda e: e.coverage_240s, lambda row, _: row.coverage_240s),
-        Shared("victims_found", "victims found", True, share_found, foretold_share),
-        Shared(
-            "time_to_first_detection_s",
-            "time to first detection",
-            False,
-            flown_time,
-            lambda row, _: None if row.detections is None else _time(row.time_to_first_detection_s, horizon_s),
-        ),
-        Shared(
-            "localization_error_m",
-            "error of the first found",
-            False,
-            lambda e: _error(e.localization_error_m) if sought(e) else None,
-            lambda row, _: None if row.detections is None else _error(row.localization_error_m),
-        ),
-        Shared(
-            "false_alarms_per_mission",
-            "false alarms per mission",
-            False,
-            lambda e: None if e.false_alarms is None else float(e.false_alarms),
-            lambda row, _: None if row.false_alarms is None else float(row.false_alarms),
-        ),
+        Shared("episode_return", lambda e: e.episode_return, lambda row, _: row.episode_return),
+        Shared("coverage_240s", lambda e: e.coverage_240s, lambda row, _: row.coverage_240s),
+        Shared("victims_found", share_found, foretold_share),
+        Shared("time_to_first_detection_s", flown_time, foretold_time),
+        Shared("localization_error_m", flown_error, foretold_error),
+        Shared("false_alarms_per_mission", lambda e: e.false_alarms, lambda row, _: row.false_alarms),
     )
 
 
@@ -183,8 +173,9 @@ def _pairs(g: Group, known: Mapping[Key, Stage1Row]) -> dict[int, Stage1Row]:
 
 def _metric(shared: Shared, paired: Mapping[str, tuple[Group, Mapping[int, Stage1Row]]]) -> dict[str, Any]:
     moved = [row for name, (g, rows) in paired.items() if (row := _moved(shared, name, g, rows)) is not None]
-    found: dict[str, Any] = {"metric": shared.metric, "words": shared.words, "patterns": moved}
-    sign = 1.0 if shared.higher else -1.0
+    entry = METRICS[shared.metric]
+    found: dict[str, Any] = {"metric": shared.metric, "words": entry.label, "patterns": moved}
+    sign = 1.0 if entry.better == "higher" else -1.0
     found["kendall_tau"] = kendall_tau(*([round(m[side], 9) for m in moved] for side in ("stage1", "stage2")))
     if moved:
         found["moved_most"] = max(moved, key=lambda m: round(abs(m["difference"]), 9))["pattern"]

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import betaincinv
 
+from sar_analysis.metrics.catalogue import Metric, estimated
 from sar_analysis.metrics.findings import Victim
-from sar_analysis.metrics.metrics import COVERAGE_TIME_S, EpisodeMetrics
+from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_core.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -28,15 +29,6 @@ CONDITION = ("tier", "world", "vehicle", "pattern", "profile", "drones", "sigma"
 NOISE = ("sigma", "kappa")
 GDOP_EDGES = (1.2, 2.0, 4.0)
 """Between the geometries of three or four drones all round (1.15, 1.0), two at right angles (1.41), and worse."""
-MEANS = (
-    "coverage_240s",
-    "overlap_ratio",
-    "path_m",
-    "energy_batteries",
-    "yaw_rate_rms_rps",
-    "jerk_rms_mps3",
-    "episode_return",
-)
 
 
 @dataclass(frozen=True)
@@ -111,54 +103,25 @@ def _summary(condition: tuple[tuple[str, Any], ...], group: Sequence[EpisodeMetr
         layouts=len({e.episode for e in valid}),
         victims=len(victims),
         flight_hours=sum(e.flight_hours for e in valid),
-        estimates=tuple(e for e in (*_findings(valid, victims), *_safety(valid), *_means(valid)) if e is not None),
+        estimates=tuple(e for metric in estimated() if (e := _estimate(metric, valid)) is not None),
         gdop_bands=gdop_bands(victims),
     )
 
 
-def _findings(valid: Sequence[EpisodeMetrics], victims: Sequence[Victim]) -> list[Estimate | None]:
-    listening = [e for e in valid if e.false_alarms is not None]
-    searched = [e for e in listening if e.victims]
-    found = [v for v in victims if v.detected]
-    alarms = sum(e.false_alarms or 0 for e in listening)
-    hours = sum(e.flight_hours for e in listening)
-    first = [v.error_m for v in found if v.error_m is not None]
-    final = [v.final_error_m for v in found if v.final_error_m is not None]
-    in_time = sum(v.time_s is not None and v.time_s <= COVERAGE_TIME_S for v in found)
-    return [
-        share("missions_with_detection", sum(bool(e.detections) for e in searched), len(searched), "missions"),
-        share("victims_found", len(found), len(victims), "victims"),
-        share("victims_found_240s", in_time, len(victims), "victims"),
-        share("missions_with_false_alarm", sum(bool(e.false_alarms) for e in listening), len(listening), "missions"),
-        rate("false_alarms_per_mission", alarms, len(listening), "mission"),
-        rate("false_alarms_per_hour", alarms, hours, "flight hour"),
-        quantile("cep50_m", first, 0.50),
-        quantile("cep95_m", first, 0.95),
-        quantile("final_cep50_m", final, 0.50),
-        quantile("final_cep95_m", final, 0.95),
-    ]
-
-
-def _safety(valid: Sequence[EpisodeMetrics]) -> list[Estimate | None]:
-    missions, hours = len(valid), sum(e.flight_hours for e in valid)
-    found = [share("missions_with_collision", sum(e.collisions > 0 for e in valid), missions, "missions")]
-    found.append(rate("collisions_per_hour", sum(e.collisions for e in valid), hours, "flight hour"))
-    kinds = ("collisions", "collisions_drone_drone", "collisions_drone_obstacle", "collisions_drone_ground")
-    for name in (*kinds, "near_misses", "geofence_breaches", "failsafe_entries"):
-        found.append(rate(f"{name}_per_mission", sum(getattr(e, name) for e in valid), missions, "mission"))
-    return found
-
-
-def _means(valid: Sequence[EpisodeMetrics]) -> list[Estimate | None]:
-    found: list[Estimate | None] = []
-    for name in MEANS:
-        values = [value for e in valid if (value := getattr(e, name)) is not None]
-        if values:
-            found.append(Estimate(name, float(np.mean(values)), None, None, len(values), "missions", "mean"))
-    near = [e.min_separation_m for e in valid if e.min_separation_m is not None]
-    if near:
-        found.append(Estimate("min_separation_m", min(near), None, None, len(near), "missions", "least of all"))
-    return found
+def _estimate(metric: Metric, valid: Sequence[EpisodeMetrics]) -> Estimate | None:
+    """A metric's figure over missions, by what the catalogue says of it; None where nothing is known."""
+    if metric.aggregate == "share" and metric.counts is not None:
+        successes, trials = metric.counts(valid)
+        return share(metric.key, successes, int(trials), metric.of)
+    if metric.aggregate == "rate" and metric.counts is not None:
+        return rate(metric.key, *metric.counts(valid), metric.of)
+    if metric.aggregate == "quantile" and metric.samples is not None:
+        return quantile(metric.key, metric.samples(valid), metric.quantile)
+    values = [value for e in valid if (value := metric.at(e)) is not None]
+    if not values:
+        return None
+    value, how = (min(values), "least of all") if metric.aggregate == "least" else (float(np.mean(values)), "mean")
+    return Estimate(metric.key, value, None, None, len(values), metric.of, how)
 
 
 def share(metric: str, successes: int, trials: int, unit: str) -> Estimate | None:
@@ -233,19 +196,3 @@ def profile_errors(episodes: Iterable[EpisodeMetrics]) -> Floats:
     """Error of every victim at its first confident report, for profiles over tau; inf if it was never found."""
     errors = [v.error_m if v.error_m is not None else math.inf for e in episodes if e.valid for v in e.victims]
     return np.array(errors, np.float64)
-
-
-def detection_times(episodes: Iterable[EpisodeMetrics]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Search time of every victim's first confident report, and whether it came: censored at the search's end if not.
-
-    A report after the search (on the way home) is censored too. Every mission is watched for as long as it searched;
-    if late reports counted while those without any left at the search's end, the late ones would look like all.
-    """
-    pairs = [
-        (v.time_s, True) if v.time_s is not None and v.time_s <= e.search_time_s else (e.search_time_s, False)
-        for e in episodes
-        if e.valid
-        for v in e.victims
-    ]
-    times, observed = zip(*pairs, strict=True) if pairs else ((), ())
-    return np.array(times, np.float64), np.array(observed, np.bool_)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from sar_analysis.metrics.catalogue import metric
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import crossed
@@ -81,10 +82,9 @@ def verdict(claim: Claim, measured: Measured | None) -> str:
     return HOLDS if inside else FAILS if outside else OPEN
 
 
-def _figure(metric: str, limit: float) -> str:
-    if metric in ("coverage_240s", "victims_found"):
-        return f"{100 * limit:g} %"
-    return f"{limit:g} {'s' if metric.endswith('_s') else 'm'}"
+def _figure(key: str, limit: float) -> str:
+    entry = metric(key)
+    return f"{100 * limit:g} %" if entry.share else f"{limit:g} {entry.unit}"
 
 
 def _row(claim: Claim, tier: str, missions: Missions) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from scipy import stats
 
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.results.sections import times
 from sar_analysis.results.summary import (
     NOISE,
-    detection_times,
     gdop_bands,
     profile_errors,
     quantile,
@@ -164,9 +164,8 @@ def test_victims_never_found_are_infinite_errors_and_censored_times(episode: Epi
     found_late = found(3.0, time_s=12.0)
     group = [mission(episode, found(2.0, time_s=1.5), LOST, found_late), mission(episode, LOST, valid=False)]
     assert profile_errors(group).tolist() == [2.0, math.inf, 3.0]
-    times, observed = detection_times(group)
-    assert (times.tolist(), observed.tolist()) == ([1.5, 2.0, 2.0], [True, False, False])
-    assert detection_times([])[0].shape == (0,)
+    (each,) = [t for t in times(group[:1]) if t["metric"] == "time_to_each_victim_s"]
+    assert (each["n"], each["reached"], each["censored"], each["median"]) == (3, 1, 2, None)
 
 
 def test_bag_has_the_fields_used_here(tmp_path: Path, episode: EpisodeMetrics) -> None:
