@@ -62,7 +62,7 @@ def parse_record(line: str, where: str) -> EpisodeMetrics:
     if version != SCHEMA_VERSION:
         raise SchemaVersionError(f"{where}: schema_version is {version}; this analysis reads {SCHEMA_VERSION}")
     try:
-        return _metrics(record["result"])
+        return of_result(record["result"])
     except (KeyError, TypeError, ValueError) as error:
         raise ContractError(f"{where}: the record's result lacks or mistypes {error}") from error
 
@@ -71,7 +71,8 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number; an undefined value is null")
 
 
-def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:
+def of_result(result: Mapping[str, Any]) -> EpisodeMetrics:
+    """The row of a record's result."""
     config, drones = result["configuration"], result["drones"]
     radio = config["radio"] is not None
     kinds = result["collisions_by_kind"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,7 @@ def number(key: str, value: float) -> str:
 
 def bare(key: str, value: float | None) -> str:
     """The same without its unit, for the ends of an interval; a missing end is said to be open."""
-    return OPEN if value is None else number(key, value).split(" ")[0]
+    return OPEN if value is None or math.isnan(value) else number(key, value).split(" ")[0]
 
 
 def spread(key: str, item: Mapping[str, Any]) -> str:

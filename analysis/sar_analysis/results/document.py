@@ -28,9 +28,10 @@ from sar_analysis.results.oraclegap import held_to
 from sar_analysis.results.registered import held_against
 from sar_analysis.results.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
 from sar_analysis.results.stagegap import Foretold, stage_gap
-from sar_analysis.results.summary import NOISE, share, summarise
+from sar_analysis.results.summary import NOISE, summarise
 from sar_analysis.results.upstream import upstream_claims
 from sar_analysis.stats.comparisons import comparisons_note
+from sar_analysis.stats.rates import clopper_pearson
 from sar_analysis.stats.resampling import LEAST
 from sar_analysis.stats.scores import listed, numbers
 from sar_analysis.table import Table
@@ -160,7 +161,7 @@ def noise_envelope(groups: Sequence[Group]) -> list[dict[str, Any]]:
         figures: dict[str, Any] = {}
         for name in NOISE_ENVELOPE:
             found = summary.estimate(name)
-            figures[name] = None if found is None else {k: getattr(found, k) for k in ("value", "low", "high", "n")}
+            figures[name] = None if found is None else {**found.ends, "n": found.n}
         named = {name: c[name] for name in ("sigma", "kappa", "pattern", "world", "tier", "victim_absent")}
         rows.append({"condition": g.id, **named, "missions": summary.missions, "invalid": summary.invalid, **figures})
     return rows
@@ -179,8 +180,7 @@ def reliability(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
     for k in np.unique(places).tolist():
         mine = places == k
         n, hits = int(mine.sum()), int(right[mine].sum())
-        ends = share("right", hits, n, "reports")
-        assert ends is not None
+        ends = clopper_pearson(hits, n, unit="reports")
         mean = float(p[mine].mean())
         gap += abs(mean - hits / n) * n / len(words)
         edges = {"low": k / BINS, "high": (k + 1) / BINS}

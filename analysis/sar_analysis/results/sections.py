@@ -5,7 +5,6 @@ Plain values only, fit for JSON: an undefined number is None and a reason stands
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,13 +14,13 @@ import numpy as np
 from sar_analysis.metrics.catalogue import SEED_BY_SEED, Metric, estimated, scored, timed
 from sar_analysis.metrics.metrics import CURVE_STEP_S, EpisodeMetrics
 from sar_analysis.results.conditions import Group, crossed
-from sar_analysis.results.summary import Summary, profile_errors, share, summarise
+from sar_analysis.results.summary import Summary, median, plain_estimate, profile_errors, summarise
 from sar_analysis.stats.aggregate import iqm, performance_profile
 from sar_analysis.stats.designs import Design
 from sar_analysis.stats.interval import Interval, Reading
+from sar_analysis.stats.rates import clopper_pearson
 from sar_analysis.stats.resampling import bootstrap
 from sar_analysis.stats.scores import Scores
-from sar_analysis.stats.survival import median_time
 from sar_core.errors import SarError
 
 ENOUGH_SEEDS = 10
@@ -73,9 +72,9 @@ def counts(summary: Summary) -> dict[str, Any]:
 def estimates(summary: Summary) -> list[dict[str, Any]]:
     """Figures over missions; a missing end of an interval carries the reason."""
     found = []
-    for estimate in summary.estimates:
-        plain = asdict(estimate)
-        if estimate.low is None or estimate.high is None:
+    for key, estimate in summary.estimates.items():
+        plain = plain_estimate(key, estimate)
+        if plain["low"] is None or plain["high"] is None:
             few = f"{estimate.n} are too few for an end of a distribution-free interval"
             plain["note"] = few if estimate.method == "order statistics" else f"{estimate.method}, no interval"
         found.append(plain)
@@ -84,8 +83,7 @@ def estimates(summary: Summary) -> list[dict[str, Any]]:
 
 def missing(summary: Summary, g: Group) -> list[dict[str, str]]:
     """Figures the condition cannot have, and why."""
-    known = {e.metric for e in summary.estimates}
-    return [{"metric": m.key, "why": _why(m, summary, g)} for m in estimated() if m.key not in known]
+    return [{"metric": m.key, "why": _why(m, summary, g)} for m in estimated() if m.key not in summary.estimates]
 
 
 def _why(metric: Metric, summary: Summary, g: Group) -> str:
@@ -134,9 +132,7 @@ def _score(table: Scores, design: Design, reading: Reading, options: Options) ->
 def interval(found: Interval) -> dict[str, Any]:
     """An interval as plain values; infinite parts are None and the notes say why."""
     return {
-        "value": _finite(found.value),
-        "low": _finite(found.low),
-        "high": _finite(found.high),
+        **found.ends,
         "estimand": found.estimand,
         "method": found.method,
         "resamples": found.resamples,
@@ -147,30 +143,24 @@ def interval(found: Interval) -> dict[str, Any]:
 
 
 def times(valid: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
-    """Median times; what did not come within the search, be it later on the way home, is censored at its end.
-
-    Every mission is watched for as long as it searched; if late reports counted while those without any left at the
-    search's end, the late ones would look like all.
-    """
-    return [_time(metric, metric.timed(valid)) for metric in timed() if metric.timed is not None]
+    """Median times; what did not come within the search is censored at its end."""
+    return [_time(metric, valid) for metric in timed()]
 
 
-def _time(metric: Metric, watched: Sequence[tuple[float | None, float]]) -> dict[str, Any]:
-    seen = [t is not None and t <= end for t, end in watched]
-    when = [t if came and t is not None else end for (t, end), came in zip(watched, seen, strict=True)]
+def _time(metric: Metric, valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
+    found, came = median(metric, valid)
     head = {
         "metric": metric.key,
-        "n": len(when),
-        "reached": sum(seen),
-        "censored": len(seen) - sum(seen),
+        "n": len(came),
+        "reached": sum(came),
+        "censored": len(came) - sum(came),
         "unit": metric.of,
     }
-    if not when:
+    if found is None:
         empty = {"median": None, "low": None, "high": None, "method": metric.interval}
         return {**head, **empty, "notes": [f"no {metric.of} to time"]}
-    found = median_time(when, seen)
-    ends = {"median": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high)}
-    return {**head, **ends, "method": found.method, "notes": list(found.notes)}
+    value, low, high = found.ends.values()
+    return {**head, "median": value, "low": low, "high": high, "method": found.method, "notes": list(found.notes)}
 
 
 def coverage_curve(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
@@ -202,12 +192,12 @@ def profile(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
     if not errors.size:
         return {"tau_m": [], "share": [], "low": [], "high": [], "victims": 0, "method": method}
     found = performance_profile(errors, TAUS_M)
-    ends = [share("profile", round(value * errors.size), errors.size, "victims") for value in found]
+    ends = [clopper_pearson(round(value * errors.size), errors.size, unit="victims") for value in found]
     return {
         "tau_m": list(TAUS_M),
         "share": found.tolist(),
-        "low": [None if e is None else e.low for e in ends],
-        "high": [None if e is None else e.high for e in ends],
+        "low": [end.low for end in ends],
+        "high": [end.high for end in ends],
         "victims": int(errors.size),
         "method": method,
     }
@@ -229,7 +219,3 @@ def seed_rows(g: Group) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

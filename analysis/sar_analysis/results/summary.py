@@ -8,18 +8,19 @@ independent here; intervals over crossed seeds and episodes are the bootstrap's 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.special import betaincinv
 
 from sar_analysis.metrics.catalogue import Metric, estimated
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
+from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.rates import clopper_pearson, order_quantile, poisson_rate
+from sar_analysis.stats.survival import median_time
 from sar_core.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -29,19 +30,6 @@ CONDITION = ("tier", "world", "vehicle", "pattern", "profile", "drones", "sigma"
 NOISE = ("sigma", "kappa")
 GDOP_EDGES = (1.2, 2.0, 4.0)
 """Between the geometries of three or four drones all round (1.15, 1.0), two at right angles (1.41), and worse."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One figure with its two-sided 95 % interval, None where an end cannot be given; n is what it rests on."""
-
-    metric: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-    unit: str
-    method: str
 
 
 @dataclass(frozen=True)
@@ -66,17 +54,22 @@ class Summary:
     layouts: int
     victims: int
     flight_hours: float
-    estimates: tuple[Estimate, ...]
+    estimates: Mapping[str, Interval]
     gdop_bands: tuple[Band, ...]
 
-    def estimate(self, metric: str) -> Estimate | None:
+    def estimate(self, metric: str) -> Interval | None:
         """One figure by name; None where the condition cannot have it."""
-        return next((e for e in self.estimates if e.metric == metric), None)
+        return self.estimates.get(metric)
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat dict per figure, with the condition and the counts every table must carry."""
         head = {**dict(self.condition), "missions": self.missions, "invalid": self.invalid, "seeds": len(self.seeds)}
-        return [{**head, **asdict(estimate)} for estimate in self.estimates]
+        return [{**head, **plain_estimate(key, found)} for key, found in self.estimates.items()]
+
+
+def plain_estimate(key: str, found: Interval) -> dict[str, Any]:
+    """A figure as documents hold it."""
+    return {"metric": key, **found.ends, "n": found.n, "unit": found.unit, "method": found.method}
 
 
 def summarise(episodes: Iterable[EpisodeMetrics], by: Sequence[str] = CONDITION) -> tuple[Summary, ...]:
@@ -87,10 +80,11 @@ def summarise(episodes: Iterable[EpisodeMetrics], by: Sequence[str] = CONDITION)
     groups: dict[tuple[Any, ...], list[EpisodeMetrics]] = {}
     for episode in episodes:
         groups.setdefault(tuple(getattr(episode, name) for name in by), []).append(episode)
-    return tuple(_summary(tuple(zip(by, key, strict=True)), group) for key, group in groups.items())
+    return tuple(summary_of(group, tuple(zip(by, key, strict=True))) for key, group in groups.items())
 
 
-def _summary(condition: tuple[tuple[str, Any], ...], group: Sequence[EpisodeMetrics]) -> Summary:
+def summary_of(group: Sequence[EpisodeMetrics], condition: tuple[tuple[str, Any], ...] = ()) -> Summary:
+    """What these missions come to, as one condition."""
     valid = [e for e in group if e.valid]
     reasons = [e.invalid_reason or "no reason given" for e in group if not e.valid]
     victims = [v for e in valid for v in e.victims]
@@ -103,76 +97,40 @@ def _summary(condition: tuple[tuple[str, Any], ...], group: Sequence[EpisodeMetr
         layouts=len({e.episode for e in valid}),
         victims=len(victims),
         flight_hours=sum(e.flight_hours for e in valid),
-        estimates=tuple(e for metric in estimated() if (e := _estimate(metric, valid)) is not None),
+        estimates={m.key: found for m in estimated() if (found := estimate(m, valid)) is not None},
         gdop_bands=gdop_bands(victims),
     )
 
 
-def _estimate(metric: Metric, valid: Sequence[EpisodeMetrics]) -> Estimate | None:
+def estimate(metric: Metric, valid: Sequence[EpisodeMetrics]) -> Interval | None:
     """A metric's figure over missions, by what the catalogue says of it; None where nothing is known."""
-    if metric.aggregate == "share" and metric.counts is not None:
-        successes, trials = metric.counts(valid)
-        return share(metric.key, successes, int(trials), metric.of)
-    if metric.aggregate == "rate" and metric.counts is not None:
-        return rate(metric.key, *metric.counts(valid), metric.of)
+    if metric.aggregate in ("share", "rate") and metric.counts is not None:
+        events, exposure = metric.counts(valid)
+        if exposure <= 0.0:
+            return None
+        if metric.aggregate == "share":
+            return clopper_pearson(events, int(exposure), CONFIDENCE, metric.of)
+        return poisson_rate(events, exposure, metric.of, CONFIDENCE)
     if metric.aggregate == "quantile" and metric.samples is not None:
-        return quantile(metric.key, metric.samples(valid), metric.quantile)
+        sampled = metric.samples(valid)
+        return order_quantile(sampled, metric.quantile, CONFIDENCE, metric.of) if sampled else None
     values = [value for e in valid if (value := metric.at(e)) is not None]
     if not values:
         return None
     value, how = (min(values), "least of all") if metric.aggregate == "least" else (float(np.mean(values)), "mean")
-    return Estimate(metric.key, value, None, None, len(values), metric.of, how)
+    return Interval(value, math.nan, math.nan, CONFIDENCE, how, "", n=len(values), unit=metric.of)
 
 
-def share(metric: str, successes: int, trials: int, unit: str) -> Estimate | None:
-    """A share with the exact interval of Clopper and Pearson (1934); None without trials."""
-    if trials == 0:
-        return None
-    tail, missed = (1.0 - CONFIDENCE) / 2.0, trials - successes
-    return Estimate(
-        metric,
-        successes / trials,
-        float(betaincinv(successes, missed + 1, tail)) if successes else 0.0,
-        float(betaincinv(successes + 1, missed, 1.0 - tail)) if missed else 1.0,
-        trials,
-        unit,
-        f"Clopper-Pearson, {successes} of n",
-    )
+def median(metric: Metric, valid: Sequence[EpisodeMetrics]) -> tuple[Interval | None, list[bool]]:
+    """A censored time's median, None without anything to time, and of each whether it came within its search.
 
-
-def rate(metric: str, events: int, exposure: float, unit: str) -> Estimate | None:
-    """Events per unit of exposure, exact Poisson interval (Garwood 1936); n counts events; None without exposure."""
-    if exposure <= 0.0:
-        return None
-    tail = (1.0 - CONFIDENCE) / 2.0
-    low = float(stats.chi2.ppf(tail, 2 * events)) / 2.0 if events else 0.0
-    high = float(stats.chi2.ppf(1.0 - tail, 2 * events + 2)) / 2.0
-    method = f"exact Poisson over {exposure:.6g}"
-    return Estimate(metric, events / exposure, low / exposure, high / exposure, events, f"per {unit}", method)
-
-
-def quantile(metric: str, values: Sequence[float], p: float) -> Estimate | None:
-    """The smallest value with at least a share p at or below it; interval by order statistics, free of distribution.
-
-    The r-th and s-th smallest enclose it with probability P(r <= B < s), B binomial (David & Nagaraja 2003, 7.1). With
-    too few values an end does not exist: the upper one of a 95 % quantile takes 72.
+    A report after the search (on the way home) is censored too. Every mission is watched for as long as it searched;
+    if late reports counted while those without any left at the search's end, the late ones would look like all.
     """
-    n = len(values)
-    if n == 0:
-        return None
-    ordered = np.sort(np.asarray(values, np.float64))
-    tail = (1.0 - CONFIDENCE) / 2.0
-    lower = int(stats.binom.ppf(tail, n, p))
-    upper = int(stats.binom.ppf(1.0 - tail, n, p)) + 1
-    return Estimate(
-        metric,
-        float(ordered[max(math.ceil(p * n) - 1, 0)]),
-        float(ordered[lower - 1]) if lower >= 1 else None,
-        float(ordered[upper - 1]) if upper <= n else None,
-        n,
-        "detected victims",
-        "order statistics",
-    )
+    watched = [] if metric.timed is None else metric.timed(valid)
+    came = [t is not None and t <= end for t, end in watched]
+    times = [t if seen and t is not None else end for (t, end), seen in zip(watched, came, strict=True)]
+    return median_time(times, came, CONFIDENCE) if times else None, came
 
 
 def gdop_bands(victims: Sequence[Victim]) -> tuple[Band, ...]:
@@ -188,8 +146,9 @@ def gdop_bands(victims: Sequence[Victim]) -> tuple[Band, ...]:
 
 def _band(name: str, victims: Sequence[Victim]) -> Band:
     errors = [v.error_m for v in victims if v.error_m is not None]
-    half, most = quantile("cep50_m", errors, 0.5), quantile("cep95_m", errors, 0.95)
-    return Band(name, len(errors), half.value if half else None, most.value if most else None)
+    if not errors:
+        return Band(name, 0, None, None)
+    return Band(name, len(errors), order_quantile(errors, 0.5).value, order_quantile(errors, 0.95).value)
 
 
 def profile_errors(episodes: Iterable[EpisodeMetrics]) -> Floats:

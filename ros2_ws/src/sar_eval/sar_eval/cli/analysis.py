@@ -120,14 +120,11 @@ def _summary(group: Any, tiers: str) -> Table:
     view = _table(f"Stage 2 ({tiers}): {label}; {flown}", show_header=False)
     view.add_column("figure", no_wrap=True)
     view.add_column("value")
+    figures = wording.by_metric(group.rows())
     for key in catalogue.HEADLINE:
-        words = escape(wording.estimate(_plain(group.estimate(key)), "not computed"))
+        words = escape(wording.estimate(figures.get(key), "not computed"))
         view.add_row(catalogue.metric(key).heading, words)
     return view
-
-
-def _plain(estimate: Any) -> dict[str, Any] | None:
-    return None if estimate is None else vars(estimate)
 
 
 def _table(title: str, show_header: bool = True) -> Table:
