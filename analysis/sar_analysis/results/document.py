@@ -10,11 +10,11 @@ import dataclasses
 import json
 import math
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, SEED_RATES, of_missions
 from sar_analysis.metrics.metrics import EpisodeMetrics
@@ -23,6 +23,7 @@ from sar_analysis.results.conditions import Group, group, merge
 from sar_analysis.results.contrasts import compare_all
 from sar_analysis.results.leaders import families
 from sar_analysis.results.levels import noise_levels
+from sar_analysis.results.model import Document
 from sar_analysis.results.optimality import Reference
 from sar_analysis.results.oraclegap import held_to
 from sar_analysis.results.registered import held_against
@@ -92,17 +93,12 @@ def build_results(
     }
     document = {"schema_version": SCHEMA_VERSION, "result": result, "run": host(table.root)}
     try:
-        json.dumps(document, allow_nan=False)
+        Document.model_validate_json(json.dumps(document, allow_nan=False))
+    except ValidationError as error:
+        raise ContractError(f"the results do not keep their schema: {error}") from error
     except ValueError as error:
         raise ContractError("a figure of the results is not finite: some episode holds a NaN or an infinity") from error
     return document
-
-
-def results_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) that every results.json keeps."""
-    text = resources.files("sar_analysis").joinpath("schemas/results.schema.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def check_options(resamples: int, seed: int) -> None:

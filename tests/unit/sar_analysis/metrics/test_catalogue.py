@@ -7,6 +7,7 @@ import json
 import runpy
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from sar_analysis.bags.reader import Bag
@@ -14,6 +15,7 @@ from sar_analysis.metrics import catalogue
 from sar_analysis.metrics.catalogue import METRICS, Metric, estimated, metric, of_missions
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.render.report import write_report
+from sar_analysis.results.model import results_schema
 from sar_analysis.table import analyze
 from tests.unit.sar_analysis.test_degenerate import campaign
 
@@ -72,6 +74,9 @@ def test_a_metric_is_added_by_its_entry_alone(tmp_path: Path, monkeypatch: pytes
     assert found == document["result"]
     assert all(e["least_height_m"] == 30.0 and e["speed_mps"] > 0.0 for e in found["episodes"])
     assert "least_height_m" in {e["metric"] for e in found["conditions"][0]["estimates"]}
+    schema = results_schema()
+    jsonschema.Draft202012Validator(schema).validate(document)
+    assert schema["$defs"]["EpisodeRow"]["properties"]["least_height_m"]["description"] == ADDED.definition
     assert "least height flown" in (out / "TABLES.md").read_text()
     assert "least height flown" in (out / "results.tex").read_text()
     shown = (out / "report.html").read_text()
