@@ -89,10 +89,6 @@ def methods(result: Plain) -> str:
     return f"Resampled intervals: {boot.get('resamples')} resamples, bootstrap seed {boot.get('seed')}, 95 %."
 
 
-def _by_metric(items: Sequence[Plain]) -> dict[str, Plain]:
-    return {item["metric"]: item for item in items}
-
-
 def presence(absent: Any) -> str:
     return "victims absent" if absent else "victims present"
 
@@ -109,7 +105,7 @@ def summary(result: Plain) -> Html:
             if absent and metric(key).of_victims:
                 continue
             name = [name_of(key), tag("small", _side(group))]
-            found = _by_metric(group["estimates"]).get(key)
+            found = wording.by_metric(group["estimates"]).get(key)
             if found is None:
                 rows.append([name, "not computed", "no interval", None])
                 continue
@@ -138,7 +134,7 @@ def conditions(result: Plain) -> Html:
         return section("conditions", "Conditions", note("The document has no conditions."))
     rows = []
     for c in listed:
-        known = _by_metric(c["estimates"])
+        known = wording.by_metric(c["estimates"])
         cells: list[object] = [[tag("b", c["id"]), " ", c["label"]], c["missions"], _invalid(c)]
         cells += [", ".join(map(str, c.get("seeds") or [])) or "none", c.get("episodes")]
         rows.append([*cells, *(_estimate(m, known.get(m)) for m in FIGURES)])
