@@ -17,8 +17,9 @@ import typer
 
 from sar_analysis.bags.textfiles import read_text
 from sar_analysis.render.markdown import results_markdown, tables_markdown
-from sar_analysis.results.document import headlines, results_schema, seed_rates
+from sar_analysis.results.document import headlines, seed_rates
 from sar_analysis.results.levels import noise_levels
+from sar_analysis.results.model import results_schema
 from sar_analysis.stage1.medianseeds import choose
 from sar_analysis.stage1.rows import read_stage1
 from sar_analysis.table import analyze

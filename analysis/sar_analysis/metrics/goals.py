@@ -6,83 +6,64 @@ as the longest search, an error as the 10 m beyond which nothing is a detection.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from sar_analysis.metrics.catalogue import METRICS, Value
 from sar_analysis.metrics.findings import NEAR_M
 from sar_analysis.metrics.metrics import EpisodeMetrics
-
-SHARES = ("coverage_240s", "victims_found", "missions_with_false_alarm", "missions_with_collision", "overlap_ratio")
-Value = Callable[[EpisodeMetrics], float | None]
 
 
 @dataclass(frozen=True)
 class Goal:
-    """One goal: which way is better, on which missions it is judged if both kinds were flown, and a mission's value."""
+    """One goal: a metric of the catalogue, on which missions it is judged if both kinds were flown, and its value."""
 
     metric: str
-    words: str
-    higher: bool
-    victims: Literal["present", "absent"]
-    statistic: Literal["mean", "iqm"]
     value: Value
+    victims: Literal["present", "absent"] = "present"
+    statistic: Literal["mean", "iqm"] = "mean"
+
+    @property
+    def words(self) -> str:
+        label = METRICS[self.metric].label
+        return f"{label} (IQM)" if self.statistic == "iqm" else label
+
+    @property
+    def higher(self) -> bool:
+        """Whether more is better."""
+        return METRICS[self.metric].better == "higher"
 
     @property
     def bounds(self) -> tuple[float, float]:
         """What no value can be beyond."""
-        return -math.inf if self.metric == "episode_return" else 0.0, 1.0 if self.metric in SHARES else math.inf
+        return METRICS[self.metric].bounds
 
 
 def goals(horizon_s: float, gap: Value | None = None) -> tuple[Goal, ...]:
     """All goals; `horizon_s` is the longest search, `gap` a mission's shortfall below an oracle where one is known."""
 
-    def timed(name: str) -> Value:
-        return lambda e: _within(getattr(e, name), e, horizon_s)
+    def covered(e: EpisodeMetrics) -> float | None:
+        return None if e.coverage is None else _within(e.time_to_95_s, e, horizon_s)
 
-    first = timed("time_to_first_detection_s")
-    found: tuple[Goal, ...] = (
-        Goal("coverage_240s", "coverage at 240 s", True, "present", "mean", lambda e: e.coverage_240s),
-        Goal(
-            "time_to_95_s",
-            "time to 95 % coverage",
-            False,
-            "present",
-            "mean",
-            lambda e: None if e.coverage is None else timed("time_to_95_s")(e),
-        ),
-        Goal("victims_found", "victims found", True, "present", "mean", share_found),
-        Goal(
-            "time_to_first_detection_s",
-            "time to first detection",
-            False,
-            "present",
-            "mean",
-            lambda e: first(e) if sought(e) else None,
-        ),
-        Goal("localization_error_m", "localisation error", False, "present", "mean", capped_error),
-        Goal(
-            "missions_with_false_alarm",
-            "missions with a false alarm",
-            False,
-            "absent",
-            "mean",
-            lambda e: None if e.false_alarms is None else float(e.false_alarms > 0),
-        ),
-        Goal(
-            "missions_with_collision",
-            "missions with a collision",
-            False,
-            "present",
-            "mean",
-            lambda e: float(e.collisions > 0),
-        ),
-        Goal("episode_return", "return (IQM)", True, "present", "iqm", lambda e: e.episode_return),
+    def first(e: EpisodeMetrics) -> float | None:
+        return _within(e.time_to_first_detection_s, e, horizon_s) if sought(e) else None
+
+    def alarmed(e: EpisodeMetrics) -> float | None:
+        return None if e.false_alarms is None else float(e.false_alarms > 0)
+
+    return (
+        Goal("coverage_240s", lambda e: e.coverage_240s),
+        Goal("time_to_95_s", covered),
+        Goal("victims_found", share_found),
+        Goal("time_to_first_detection_s", first),
+        Goal("mean_localization_error_m", capped_error),
+        Goal("missions_with_false_alarm", alarmed, victims="absent"),
+        Goal("missions_with_collision", lambda e: float(e.collisions > 0)),
+        Goal("episode_return", lambda e: e.episode_return, statistic="iqm"),
+        *(() if gap is None else (Goal("optimality_gap", gap),)),
+        Goal("overlap_ratio", lambda e: e.overlap_ratio),
     )
-    if gap is not None:
-        found = (*found, Goal("optimality_gap", "optimality gap", False, "present", "mean", gap))
-    return (*found, Goal("overlap_ratio", "overlap", False, "present", "mean", lambda e: e.overlap_ratio))
 
 
 def longest_search_s(episodes: Iterable[EpisodeMetrics]) -> float:

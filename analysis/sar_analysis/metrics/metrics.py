@@ -7,7 +7,8 @@ error, and so does clearance to obstacles, which needs the world's geometry in t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sar_analysis.bags.arrays import Events
 from sar_analysis.bags.reader import Bag, read_bag
 from sar_analysis.bags.scene import least_clearance
 from sar_analysis.metrics import motion
+from sar_analysis.metrics.catalogue import COVERAGE_TIME_S, METRICS, of_missions
 from sar_analysis.metrics.coverage import Coverage, sweep
 from sar_analysis.metrics.findings import FalseAlarm, Findings, Victim, Word, judge
 from sar_analysis.metrics.task import task_sha256
@@ -25,10 +27,9 @@ from sar_core.reward import Counts, depleted, episode_return, idle_steps
 
 Floats = NDArray[np.float64]
 
-COVERAGE_TIME_S = 240.0
 COVERED = 0.95
 CURVE_STEP_S = 10.0
-NESTED = ("victims", "false_alarm_events", "words", "coverage_curve", "configuration")
+NESTED = ("victims", "false_alarm_events", "words", "coverage_curve", "configuration", "measured")
 LARGEST_GAP_NS = 275_000_000
 """Five ticks and a little. Between ticks farther apart nobody can say what the drones did."""
 SEARCH, DONE = 2, 4
@@ -111,6 +112,8 @@ class EpisodeMetrics:
     """Share of all frames that passed the phase gate; None for a bag, which holds the gates' changes only."""
     task_sha256: str = ""
     """What was to be flown whatever flies it (task.py); empty for a record, which does not hold it."""
+    measured: Mapping[str, float | None] = field(default_factory=dict)
+    """What the catalogue's own functions measured in the bag, by key."""
 
     @property
     def key(self) -> str:
@@ -134,7 +137,7 @@ class EpisodeMetrics:
             elif item.name != "return_counts":
                 plain[item.name] = " ".join(map(str, value)) if isinstance(value, tuple) else value
         plain["victims"] = len(self.victims)
-        return plain
+        return {**plain, **{m.key: m.at(self) for m in of_missions() if not m.column}}
 
 
 def episode_metrics(bag: Bag | Path) -> EpisodeMetrics:
@@ -171,6 +174,7 @@ def episode_metrics(bag: Bag | Path) -> EpisodeMetrics:
         path_shares=_shares(paths),
         failsafe_entries=sum(motion.entries(h.failsafe) for h in bag.health),
         **_return(bag, search, cover, findings),
+        measured={m.key: m.measure(bag) for m in METRICS.values() if m.measure is not None},
     )
 
 

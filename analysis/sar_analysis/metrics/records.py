@@ -64,12 +64,13 @@ def parse_record(line: str, where: str) -> EpisodeMetrics:
     try:
         run = record.get("run")
         version = run.get("version", "") if isinstance(run, dict) else ""
-        return _metrics({"version": version, **record["result"]})
+        return of_result({"version": version, **record["result"]})
     except (KeyError, TypeError, ValueError) as error:
         raise ContractError(f"{where}: the record's result lacks or mistypes {error}") from error
 
 
-def _metrics(result: Mapping[str, Any]) -> EpisodeMetrics:
+def of_result(result: Mapping[str, Any]) -> EpisodeMetrics:
+    """The row of a record's result."""
     config, drones = result["configuration"], result["drones"]
     radio = config["radio"] is not None
     kinds = result["collisions_by_kind"]

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from sar_analysis.metrics.catalogue import metric
 from sar_analysis.stats.designs import Design
 from sar_analysis.stats.interval import Interval, Reading
 from sar_analysis.stats.scores import listed
@@ -26,8 +27,6 @@ SCHEMA_VERSION = 1
 Purpose = Literal["leaderboard", "power", "debug"]
 # A public row rests on at least ten seeds, as the evaluation protocol asks; a power study needs a spread to work from.
 LEAST_SEEDS: dict[Purpose, int] = {"leaderboard": 10, "power": 5, "debug": 1}
-OPEN_ENDED = ("localization_error_m", "final_localization_error_m", "gdop", "time_to_first_detection_s", "time_to_95_s")
-"""Metrics that a mission which missed has no number for: it counts as beyond every number, never as left out."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+$")]
 Sentence = Annotated[str, Field(min_length=1)]
@@ -121,7 +120,7 @@ class Registration(_Model):
             raise ValueError(
                 "estimator: probability_of_improvement compares conditions; allowed: at least 2 conditions"
             )
-        if self.metric in OPEN_ENDED and self.estimator != "median":
+        if metric(self.metric).open_ended and self.estimator != "median":
             raise ValueError(
                 f"estimator: {self.estimator} of {self.metric} has no place for a miss, which is beyond every number; "
                 "allowed: median"

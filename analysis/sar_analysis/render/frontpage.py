@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sar_analysis.metrics.catalogue import SEED_RATES, labels
+from sar_analysis.render.stagetables import gap_table
 from sar_analysis.render.tables import headline
-from sar_analysis.render.texttable import TextTable, by_metric, make
-from sar_analysis.render.wording import NONE, estimate, number, numbers, short_list, spread
-from sar_analysis.results.stagegap import gap_table
-from sar_analysis.results.upstream import claims_table
+from sar_analysis.render.wording import NONE, TextTable, by_metric, estimate, make, number, short_list, spread
+from sar_analysis.stats.scores import numbers
 
 Result = Mapping[str, Any]
 MOST_FAMILIES = 2
@@ -25,18 +25,16 @@ def front_tables(result: Result) -> list[TextTable]:
 
 def seed_rates(result: Result) -> TextTable:
     """The same as the headline, seed by seed; nothing where one seed was flown."""
-    names = ("missions_with_false_alarm", "false_alarms_per_mission", "missions_with_collision", "collisions_per_hour")
     several = len({row["seed"] for row in result["seed_rates"]}) > 1
     rows = []
     for row in result["seed_rates"] if several else ():
         figures = by_metric(row["estimates"])
         who = "absent" if row["victim_absent"] else "present"
         head = (row["tier"], who, str(row["seed"]), str(row["missions"]), str(row["invalid"]))
-        rows.append((*head, *(estimate(figures.get(name), NONE) for name in names)))
-    columns = ("with a false alarm", "false alarms per mission", "with a collision", "collisions per flight hour")
+        rows.append((*head, *(estimate(figures.get(key), NONE) for key in SEED_RATES)))
     caption = "All conditions of a tier together. Shares: Clopper-Pearson; rates: exact Poisson; missions independent."
     head = ("tier", "victims", "seed", "missions", "invalid")
-    return make(result, "seed_rates", "Seed by seed", (*head, *columns), rows, caption)
+    return make(result, "seed_rates", "Seed by seed", (*head, *labels(SEED_RATES)), rows, caption)
 
 
 def leaders(result: Result, family: Result) -> TextTable:
@@ -101,15 +99,16 @@ def noise(result: Result) -> TextTable:
                 (
                     *(f"{part['tier']}, {part['world']}", f"{row['sigma']:g}", kappa_words(row["kappa"])),
                     *(str(row["missions"]), str(row["invalid"])),
-                    NONE if row["gate_open"] is None else f"{100 * row['gate_open']:.1f} %",
+                    NONE if row["gate_open"] is None else number("gate_open", row["gate_open"]),
                     *(_share(row["present"], name) for name in ("missions_with_detection", "victims_found")),
                     *(_share(row[side], "missions_with_false_alarm") for side in ("present", "absent")),
                 )
             )
         said.append(closing_words(part))
     columns = (
-        *("where", "σ", "κ", "missions", "invalid", "frames through the gate", "missions with a detection"),
-        *("victims found", "false alarm, victims present", "false alarm, victims absent"),
+        *("where", "σ", "κ", "missions", "invalid"),
+        *labels(("gate_open", "missions_with_detection", "victims_found")),
+        *("false alarm, victims present", "false alarm, victims absent"),
     )
     caption = (
         f"{' '.join(said)} All patterns together; shares of missions and of victims, Clopper-Pearson, missions taken "
@@ -139,6 +138,31 @@ def closing_words(part: Result) -> str:
         else f"after σ {c['before']['sigma']:g}, κ {kappa_words(c['before']['kappa'])}"
     )
     return f"{part['world']}: closed at {at} ({before}), where the share of {c['judged_by']} falls below half."
+
+
+def claims_table(result: Result) -> TextTable:
+    """As words."""
+    several = len(result["tiers"]) > 1
+    rows = []
+    for row in result["upstream"]:
+        name = f"{row['claim']} ({row['tier']})" if several else row["claim"]
+        rows.append((name, row["claimed"], _measured(row), row["verdict"].upper(), row["definition"], row["source"]))
+    columns = ("claim", "claimed", "measured here, 95 %", "verdict", "what was measured", "source")
+    caption = (
+        "A claim holds where the whole interval is on its side, does not hold where all of it is on the other side; "
+        "otherwise it cannot be said."
+    )
+    return make(result, "upstream", "Claimed upstream, measured here", columns, rows, caption)
+
+
+def _measured(row: Result) -> str:
+    m = row["measured"]
+    if m is None:
+        return NONE
+    if m["value"] is None:
+        return str(m["why"])
+    text = number(row["metric"], m["value"]) if m["low"] is None and m["high"] is None else spread(row["metric"], m)
+    return f"{text}, n {m['n']}"
 
 
 def where_flown(result: Result) -> str:

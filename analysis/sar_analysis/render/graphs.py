@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, metric
 from sar_analysis.render.charts import SHARE, Axis, Curve, curve_panel, points_panel
 from sar_analysis.render.markup import Html, join, tag
 from sar_analysis.render.panels import (
@@ -14,7 +15,6 @@ from sar_analysis.render.panels import (
     Plain,
     counted,
     interval,
-    is_share,
     name_of,
     note,
     number,
@@ -62,15 +62,15 @@ def _heats(title: str, rows: Sequence[Plain]) -> Html:
     sigmas = sorted({r["sigma"] for r in rows}, key=_level)
     kappas = sorted({r["kappa"] for r in rows}, key=_level, reverse=True)
     drawn = []
-    for metric in ("missions_with_detection", "missions_with_false_alarm", "cep50_m"):
-        if not any(r.get(metric) for r in rows):
+    for key in NOISE_ENVELOPE:
+        if not any(r.get(key) for r in rows):
             continue
         cells = []
         for sigma in sigmas:
             here = {r["kappa"]: r for r in rows if r["sigma"] == sigma}
-            cells.append([f"{SIGMA} {_level(sigma):g}", *(_shade(metric, here.get(kappa)) for kappa in kappas)])
+            cells.append([f"{SIGMA} {_level(sigma):g}", *(_shade(key, here.get(kappa)) for kappa in kappas)])
         head = ["", *(f"{KAPPA} {ENDLESS if math.isinf(_level(k)) else f'{_level(k):g}'}" for k in kappas)]
-        drawn.append(table(head, cells, f"{name_of(metric)}: {counted(rows)}", class_="heat"))
+        drawn.append(table(head, cells, f"{name_of(key)}: {counted(rows)}", class_="heat"))
     return join(tag("h3", title), tag("div", *drawn, class_="cards"))
 
 
@@ -78,12 +78,12 @@ def _level(value: Any) -> float:
     return float(value)
 
 
-def _shade(metric: str, row: Plain | None) -> object:
-    found = None if row is None else row.get(metric)
+def _shade(key: str, row: Plain | None) -> object:
+    found = None if row is None else row.get(key)
     if row is None or found is None:
         return "not flown" if row is None else "none"
-    part = found["value"] if is_share(metric) else METRES.part(found["value"])
-    text = [number(metric, found["value"]), tag("small", f"{interval(metric, found)}, n {found['n']}")]
+    part = found["value"] if metric(key).share else METRES.part(found["value"])
+    text = [number(key, found["value"]), tag("small", f"{interval(key, found)}, n {found['n']}")]
     return tag("span", *text, class_="shade", style=f"--share:{100 * part:.0f}%")
 
 

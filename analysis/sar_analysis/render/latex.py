@@ -7,7 +7,7 @@ from typing import Any
 
 from sar_analysis.render.frontpage import front_tables
 from sar_analysis.render.tables import text_tables
-from sar_analysis.render.texttable import TextTable
+from sar_analysis.render.wording import TextTable
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sar_analysis.metrics.catalogue import METRICS, Metric, of_missions
 from sar_analysis.render.frontpage import MOST_FAMILIES, front_tables, where_flown
 from sar_analysis.render.tables import text_tables
-from sar_analysis.render.texttable import TextTable
-from sar_analysis.render.wording import NONE, number, numbers, setting, verdict
+from sar_analysis.render.wording import NONE, TextTable, number, setting, verdict
+from sar_analysis.stats.scores import numbers
 
 MOST_WARNINGS = 20
 FIRST_WARNINGS = 5
@@ -43,6 +44,45 @@ def tables_markdown(document: Mapping[str, Any]) -> str:
         *_card(result, document["run"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def catalogue_tables() -> dict[str, str]:
+    """The catalogue for docs/metrics.md: what a mission has, and what only many have."""
+    shown = {
+        "columns": ("column", of_missions()),
+        "figures": ("figure", [m for m in METRICS.values() if not m.of_mission]),
+    }
+    return {name: _catalogue(head, metrics) for name, (head, metrics) in shown.items()}
+
+
+def _catalogue(head: str, metrics: Sequence[Metric]) -> str:
+    columns = (head, "label", "unit", "better", "meaning", "from", "over missions", "95 % interval")
+    rows = [
+        (
+            f"`{m.key}`",
+            m.label,
+            "%" if m.share else m.unit,
+            m.better,
+            m.definition,
+            m.source,
+            _aggregated(m),
+            m.interval,
+        )
+        for m in metrics
+    ]
+    return "\n".join([_row(columns), _row(["---"] * len(columns)), *map(_row, rows)])
+
+
+def _aggregated(m: Metric) -> str:
+    words = {
+        "share": f"share of {m.of}",
+        "rate": f"per {m.of}",
+        "quantile": f"quantile {m.quantile:g} of {m.of}",
+        "median time": f"median over {m.of}",
+        "mean": "mean, IQM",
+        "paired mean": "mean of seeds x episodes",
+    }
+    return words.get(m.aggregate, m.aggregate)
 
 
 def _summary(result: Mapping[str, Any]) -> str:
@@ -184,8 +224,8 @@ def _card(result: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
     lines = [
         "- Fixed: " + "; ".join(f"{key} {setting(value)}" for key, value in hyper["fixed"].items()) + ".",
         "- Varied: " + ("; ".join(f"{key}: {setting(value)}" for key, value in hyper["varied"].items()) or NONE) + ".",
-        f"- Compute: {compute['missions']} missions, {number('hours', compute['flight_hours'])} flight hours, "
-        f"{number('hours', compute['simulated_hours'])} simulated hours. Wall time: {compute['wall_time']}. "
+        f"- Compute: {compute['missions']} missions, {number('flight_hours', compute['flight_hours'])} flight hours, "
+        f"{number('flight_hours', compute['simulated_hours'])} simulated hours. Wall time: {compute['wall_time']}. "
         f"Training: {compute['training']}.",
         f"- Versions: flown by sar_eval {setting(versions['sar_eval'])}, "
         f"episode set {setting(versions['episode_set'])}; worlds {_worlds(versions)}. "

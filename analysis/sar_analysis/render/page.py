@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sar_analysis.metrics.catalogue import Metric, of_missions
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.render import graphs, panels
 from sar_analysis.render.markup import Html, join, tag
@@ -35,17 +36,6 @@ SECTIONS = (
     panels.warnings,
 )
 SCRIPTS = ("episodes.js", "replay.js", "main.js")
-COLUMNS = (
-    ("coverage_240s", "coverage at 240 s"),
-    ("collisions", "collisions"),
-    ("near_misses", "near misses"),
-    ("false_alarms", "false alarms"),
-    ("detections", "found"),
-    ("localization_error_m", "error"),
-    ("gdop", "GDOP"),
-    ("time_to_first_detection_s", "first detection"),
-    ("episode_return", "return"),
-)
 NO_BAG = "no bag"
 
 
@@ -141,7 +131,7 @@ def _episodes(rows: Sequence[Mapping[str, Any]], links: Sequence[str], replays: 
     if not rows:
         return section("episodes", "Episodes", note("The document lists no episodes."))
     head = [("episode_id", "episode"), ("condition", "condition"), ("seed", "seed"), ("episode", "layout")]
-    head += [("valid", "valid"), *COLUMNS]
+    head += [("valid", "valid"), *((m.key, m.heading) for m in _columns())]
     cells = [
         tag("th", tag("button", label, type="button", data_sort=key), scope="col", aria_sort="none")
         for key, label in head
@@ -154,6 +144,10 @@ def _episodes(rows: Sequence[Mapping[str, Any]], links: Sequence[str], replays: 
         note(f"Replays that cannot be shown: {'; '.join(lost)}") if lost else None,
         *(note(text) for text in _contradictions(replays)),
     )
+
+
+def _columns() -> list[Metric]:
+    return [m for m in of_missions() if m.listed == "page"]
 
 
 def _contradictions(replays: Sequence[Replay | str | None]) -> list[str]:
@@ -175,7 +169,7 @@ def _row(row: Mapping[str, Any], link: str, replay: Replay | str | None) -> Html
     cells = [tag("th", name, why, scope="row")]
     cells += [tag("td", row.get(key), data_value=row.get(key)) for key in ("condition", "seed", "episode")]
     cells.append(tag("td", valid, data_value=int(bool(row.get("valid")))))
-    for key, _ in COLUMNS:
+    for key in (m.key for m in _columns()):
         value = row.get(key)
         text = _found(row) if key == "detections" else _cell(key, value)
         cells.append(tag("td", text, data_value=value, class_=_mark(key, value)))

@@ -5,46 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sar_analysis.metrics.catalogue import HEADLINE, metric
+from sar_analysis.render import strata as worded
 from sar_analysis.render import wording
 from sar_analysis.render.charts import SHARE, Axis, interval_bar
 from sar_analysis.render.frontpage import front_tables
 from sar_analysis.render.markup import Html, join, tag
-from sar_analysis.results.oraclegap import gap_table
 
 Plain = Mapping[str, Any]
 
 UNDEFINED = "undefined"
 MINUS = "\u2212"
-NAMES = {
-    "missions_with_false_alarm": "missions with a false alarm",
-    "false_alarms_per_hour": "false alarms per flight hour",
-    "missions_with_collision": "missions with a collision",
-    "collisions_per_hour": "collisions per flight hour",
-    "coverage_240s": "coverage at 240 s",
-    "cep50_m": "CEP50 at first report",
-    "cep95_m": "CEP95 at first report",
-    "victims_found": "victims found",
-    "missions_with_detection": "missions with a detection",
-    "near_misses_per_mission": "near misses per mission",
-    "episode_return": "return",
-    "time_to_first_detection_s": "time to first detection",
-    "time_to_each_victim_s": "time to each victim",
-    "time_to_95_s": "time to 95 % coverage",
-    "overlap_ratio": "overlap",
-    "path_m": "path",
-    "energy_batteries": "energy, full batteries",
-    "yaw_rate_rms_rps": "yaw rate, rad/s",
-    "jerk_rms_mps3": "jerk, m/s³",
-}
-SUMMARY = (
-    "missions_with_false_alarm",
-    "missions_with_collision",
-    "victims_found",
-    "coverage_240s",
-    "cep50_m",
-    "cep95_m",
-)
-OF_VICTIMS = ("victims_found", "cep50_m", "cep95_m")
 FIGURES = (
     *("missions_with_false_alarm", "false_alarms_per_hour", "missions_with_collision", "collisions_per_hour"),
     *("near_misses_per_mission", "victims_found", "cep50_m", "cep95_m", "coverage_240s"),
@@ -61,25 +32,21 @@ WHOLE = Axis("share", 0.0, 1.0, SHARE, percent=True)
 METRES = Axis("m", 0.0, 20.0, (0.0, 5.0, 10.0, 15.0, 20.0))
 
 
-def name_of(metric: str) -> str:
-    return NAMES.get(metric, metric.replace("_", " "))
+def name_of(key: str) -> str:
+    return metric(key).heading
 
 
-def is_share(metric: str) -> bool:
-    return metric in ("coverage_240s", "overlap_ratio") or metric.startswith(("missions_with", "victims_found"))
-
-
-def number(metric: str, value: float | None) -> str:
+def number(key: str, value: float | None) -> str:
     """A value as people read it; undefined is said."""
-    return UNDEFINED if value is None else wording.number(metric, value)
+    return UNDEFINED if value is None else wording.number(key, value)
 
 
-def interval(metric: str, item: Plain) -> str:
+def interval(key: str, item: Plain) -> str:
     """The two ends, an open one said; nothing where there is no interval."""
     low, high = item.get("low"), item.get("high")
     if low is None and high is None:
         return "no interval"
-    return f"{wording.bare(metric, low)} to {wording.bare(metric, high)}"
+    return f"{wording.bare(key, low)} to {wording.bare(key, high)}"
 
 
 def section(key: str, title: str, *children: object) -> Html:
@@ -122,10 +89,6 @@ def methods(result: Plain) -> str:
     return f"Resampled intervals: {boot.get('resamples')} resamples, bootstrap seed {boot.get('seed')}, 95 %."
 
 
-def _by_metric(items: Sequence[Plain]) -> dict[str, Plain]:
-    return {item["metric"]: item for item in items}
-
-
 def presence(absent: Any) -> str:
     return "victims absent" if absent else "victims present"
 
@@ -136,20 +99,20 @@ def summary(result: Plain) -> Html:
     if not groups:
         return section("summary", "In ten seconds", note("The document has no summary over all missions."))
     rows = []
-    for metric in SUMMARY:
+    for key in HEADLINE:
         for group in groups:
             absent = bool(group.get("victim_absent"))
-            if absent and metric in OF_VICTIMS:
+            if absent and metric(key).of_victims:
                 continue
-            name = [name_of(metric), tag("small", _side(group))]
-            found = _by_metric(group["estimates"]).get(metric)
+            name = [name_of(key), tag("small", _side(group))]
+            found = wording.by_metric(group["estimates"]).get(key)
             if found is None:
                 rows.append([name, "not computed", "no interval", None])
                 continue
             ends = found.get("low"), found.get("high")
-            axis = WHOLE if is_share(metric) else METRES
+            axis = WHOLE if metric(key).share else METRES
             bar = None if ends == (None, None) else interval_bar(found["value"], *ends, axis)
-            rows.append([name, number(metric, found["value"]), interval(metric, found), bar])
+            rows.append([name, number(key, found["value"]), interval(key, found), bar])
     said = [f"{_side(g).capitalize()}: {basis(g)}." for g in groups]
     said.append(wording.independence(len(result.get("conditions") or [])))
     scale = "Bars run from 0 to 100 % and from 0 to 20 m. Shares: Clopper-Pearson; CEP: order statistics; all 95 %."
@@ -171,7 +134,7 @@ def conditions(result: Plain) -> Html:
         return section("conditions", "Conditions", note("The document has no conditions."))
     rows = []
     for c in listed:
-        known = _by_metric(c["estimates"])
+        known = wording.by_metric(c["estimates"])
         cells: list[object] = [[tag("b", c["id"]), " ", c["label"]], c["missions"], _invalid(c)]
         cells += [", ".join(map(str, c.get("seeds") or [])) or "none", c.get("episodes")]
         rows.append([*cells, *(_estimate(m, known.get(m)) for m in FIGURES)])
@@ -186,10 +149,10 @@ def _invalid(c: Plain) -> str:
     return f"{c.get('invalid', 0)} ({reasons})" if reasons else str(c.get("invalid", 0))
 
 
-def _estimate(metric: str, found: Plain | None) -> object:
+def _estimate(key: str, found: Plain | None) -> object:
     if found is None:
         return "not computed"
-    return [number(metric, found["value"]), tag("small", interval(metric, found))]
+    return [number(key, found["value"]), tag("small", interval(key, found))]
 
 
 def _scores(listed: Sequence[Plain], result: Plain) -> object:
@@ -292,7 +255,7 @@ def _pair(row: Plain) -> tuple[Any, Any]:
 def optimality(result: Plain) -> Html:
     if not result.get("optimality"):
         return section("optimality", "Against the oracle", note("No oracle's returns were given."))
-    words = gap_table(result)
+    words = worded.oracle(result)
     shown = table(words.columns, words.rows, "Mean shortfall below the oracle")
     return section("optimality", "Against the oracle", shown, note(words.caption))
 

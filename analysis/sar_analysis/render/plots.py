@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, metric
 from sar_analysis.render.canvas import (
     COLOURS,
     DASHES,
@@ -31,20 +33,15 @@ MOST_ROWS, MOST_SEED_ROWS, MOST_LINES = 16, 12, 8
 SHORT_LABEL = 24
 """Characters of a label that leave two panels room beside it."""
 SEEDS_PER_LINE = 6
-SEED_METRICS = {
-    "coverage_240s": "area scanned by 240 s (%)",
-    "victims_found": "victims found (%)",
-    "episode_return": "return",
-    "missions_with_detection": "missions with a detection (%)",
-    "missions_with_false_alarm": "missions with a false alarm (%)",
-}
-_SHARES = tuple(name for name, words in SEED_METRICS.items() if words.endswith("(%)"))
+YLABEL_COLUMNS = 18
+SEEDS_SHOWN = ("coverage_240s", "victims_found", "episode_return", "missions_with_false_alarm")
+"""Of these the first three that seeds have a value for."""
 
 
 def summary(result: Result) -> Any:
     """Missions with at least one false alarm, and with at least one collision, with exact intervals."""
     groups, note = shown(result, MOST_ROWS)
-    names = {"missions_with_false_alarm": "with a false alarm", "missions_with_collision": "with a collision"}
+    names = ("missions_with_false_alarm", "missions_with_collision")
     drawn = [name for name in names if any(_estimate(g, name) for g in groups)]
     if not drawn:
         return None
@@ -67,7 +64,7 @@ def summary(result: Result) -> Any:
                 100.0 * found["value"], row, xerr=[[100.0 * low], [100.0 * high]], fmt="o", ms=3, capsize=2, label=label
             )
         axis.set(
-            title=names[name],
+            title=metric(name).label,
             xlabel="missions (%)",
             xlim=(-0.02 * widest, 1.02 * widest),
             ylim=(len(groups) - 0.5, -0.5),
@@ -144,12 +141,7 @@ def coverage(result: Result) -> Any:
 def noise(result: Result) -> Any:
     """Detection, false alarms and circular error over the noise levels, one line per condition apart from noise."""
     rows = result.get("noise_envelope") or []
-    panels = {
-        "missions_with_detection": ("missions with\na detection (%)", 100.0),
-        "missions_with_false_alarm": ("missions with\na false alarm (%)", 100.0),
-        "cep50_m": ("CEP50 (m)", 1.0),
-    }
-    drawn = [name for name in panels if any(_known(row.get(name)) for row in rows)]
+    drawn = [name for name in NOISE_ENVELOPE if any(_known(row.get(name)) for row in rows)]
     levels = sorted({_level(row) for row in rows}, key=lambda level: (level[0], -level[1]))
     if not drawn or len(levels) < 2:
         return None
@@ -170,7 +162,7 @@ def noise(result: Result) -> Any:
         caption += f" The first {len(kept)} of {len(lines)} lines are drawn; the tables have all."
     figure, axes = frame(result, "noise envelope", caption, [1.05] * len(drawn), entries=len(kept), shared=True)
     for axis, name in zip(axes, drawn, strict=True):
-        words, factor = panels[name]
+        entry, factor = metric(name), 100.0 if metric(name).share else 1.0
         for k, ((_, own), label) in enumerate(zip(kept, labels, strict=True)):
             known = sorted((row for row in own if _known(row.get(name))), key=lambda row: levels.index(_level(row)))
             at = [levels.index(_level(row)) + 0.06 * (k - (len(kept) - 1) / 2) for row in known]
@@ -179,8 +171,8 @@ def noise(result: Result) -> Any:
             style = {"color": COLOURS[k], "linestyle": DASHES[k], "marker": MARKERS[k], "ms": 3, "capsize": 2}
             values = [factor * row[name]["value"] for row in known]
             axis.errorbar(at, values, yerr=ends, label=label, elinewidth=0.8, **style)
-        axis.set(ylabel=words)
-        axis.set_ylim((-4.0, 104.0) if factor > 1.0 else (0.0, 1.1 * axis.get_ylim()[1]))
+        axis.set(ylabel=textwrap.fill(entry.axis, YLABEL_COLUMNS))
+        axis.set_ylim((-4.0, 104.0) if entry.share else (0.0, 1.1 * axis.get_ylim()[1]))
     axes[-1].set_xticks(range(len(levels)), [level_of(sigma, kappa) for sigma, kappa in levels])
     axes[-1].set_xlim(-0.5, len(levels) - 0.5)
     legend(figure, axes[0])
@@ -211,7 +203,7 @@ def seeds(result: Result) -> Any:
     groups, note = shown(result, MOST_SEED_ROWS)
     drawn = {g["id"] for g in groups}
     rows = [r for key in ("seeds", "pooled_seeds") for r in result.get(key) or [] if r["condition"] in drawn]
-    metrics = [m for m in SEED_METRICS if any(row["metrics"].get(m) is not None for row in rows)][:3]
+    metrics = [m for m in SEEDS_SHOWN if any(row["metrics"].get(m) is not None for row in rows)][:3]
     if not metrics:
         return None
     labels, common = short_labels(groups)
@@ -220,15 +212,16 @@ def seeds(result: Result) -> Any:
     caption = f"{common}n = {_counts(groups)}; each mark is one seed, the bar their mean. {note}"
     height, lines = 0.45 + 0.19 * len(groups), math.ceil(len(numbers) / SEEDS_PER_LINE)
     figure, axes = frame(result, "seed by seed", caption, [height] * len(metrics), entries=lines)
-    for axis, metric in zip(axes, metrics, strict=True):
-        factor = 100.0 if metric in _SHARES else 1.0
+    for axis, key in zip(axes, metrics, strict=True):
+        entry = metric(key)
+        factor = 100.0 if entry.share else 1.0
         for k, number in enumerate(numbers):
-            own = [r for r in rows if r["seed"] == number and r["metrics"].get(metric) is not None]
+            own = [r for r in rows if r["seed"] == number and r["metrics"].get(key) is not None]
             at = [places[row["condition"]] + 0.5 * ((k + 0.5) / len(numbers) - 0.5) for row in own]
             style = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "linestyle": "none"}
-            axis.plot([factor * r["metrics"][metric] for r in own], at, ms=3, label=f"seed {number}", **style)
+            axis.plot([factor * r["metrics"][key] for r in own], at, ms=3, label=f"seed {number}", **style)
         for group in groups:
-            mine = [r["metrics"].get(metric) for r in rows if r["condition"] == group["id"]]
+            mine = [r["metrics"].get(key) for r in rows if r["condition"] == group["id"]]
             values = [factor * value for value in mine if value is not None]
             if values:
                 axis.plot(
@@ -237,8 +230,8 @@ def seeds(result: Result) -> Any:
                     "k-",
                     lw=1.0,
                 )
-        axis.set(xlabel=SEED_METRICS[metric], ylim=(len(groups) - 0.5, -0.5))
-        if metric in _SHARES:
+        axis.set(xlabel=entry.axis, ylim=(len(groups) - 0.5, -0.5))
+        if entry.share:
             axis.set_xlim(-2.0, 102.0)
         axis.set_yticks(range(len(groups)), labels)
     legend(figure, axes[0], columns=SEEDS_PER_LINE)

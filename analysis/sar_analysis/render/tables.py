@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sar_analysis.render import wording
-from sar_analysis.render.texttable import TextTable, by_metric, head_of, make
-from sar_analysis.render.wording import NAMES, estimate, independence, numbers, score
-from sar_analysis.results.oraclegap import gap_table
-from sar_analysis.results.stagegap import change_table
-from sar_analysis.stats import strata
-from sar_analysis.stats.scores import listed
+from sar_analysis.metrics.catalogue import HEADLINE, METRICS, Metric, labels, metric
+from sar_analysis.render import strata, wording
+from sar_analysis.render.stagetables import change_table
+from sar_analysis.render.wording import TextTable, by_metric, estimate, head_of, independence, make, score
+from sar_analysis.stats.scores import listed, numbers
 
 MOST_NOTES = 12
 
@@ -33,7 +31,7 @@ def text_tables(result: Mapping[str, Any]) -> list[TextTable]:
         strata.envelope(result),
         strata.profiles(result),
         strata.comparisons(result),
-        gap_table(result),
+        strata.oracle(result),
         change_table(result),
         strata.reliability(result),
     ]
@@ -42,47 +40,30 @@ def text_tables(result: Mapping[str, Any]) -> list[TextTable]:
 
 def headline(result: Mapping[str, Any]) -> TextTable:
     """Missions with victims and those without, apart: the figures a decision hangs on."""
-    names = (
-        "missions_with_false_alarm",
-        "missions_with_collision",
-        "coverage_240s",
-        "victims_found",
-        "cep50_m",
-        "cep95_m",
-    )
     rows = []
     for item in result["headlines"]:
         figures = by_metric(item["estimates"])
-        why = dict.fromkeys(names, "not computed" if item["missions"] else "no valid mission")
-        if item["missions"] and not item["victims"]:
-            why |= dict.fromkeys(names[3:], "no victims")
-        elif item["missions"]:
-            why |= dict.fromkeys(names[4:], "no victim found")
-        if item["missions"] and "missions_with_false_alarm" not in figures:
-            why |= dict.fromkeys((names[0], *names[3:]), "flown without radio")
         who = "absent" if item["victim_absent"] else "present"
-        rows.append(
-            (
-                *(item["tier"], who, str(item["missions"]), str(item["invalid"])),
-                *(estimate(figures.get(n), why[n]) for n in names),
-            )
-        )
-    columns = (
-        "missions with a false alarm",
-        "missions with a collision",
-        "coverage at 240 s",
-        "victims found",
-        "CEP50",
-        "CEP95",
-    )
+        head = (item["tier"], who, str(item["missions"]), str(item["invalid"]))
+        rows.append((*head, *(estimate(figures.get(key), _lacking(METRICS[key], item, figures)) for key in HEADLINE)))
     caption = (
         f"All conditions of a tier together. {independence(len(result['conditions']))} In brackets two-sided 95 % "
         "intervals: Clopper-Pearson for shares, order statistics for CEP (open: too few values for that end); "
         "coverage is a mean, its interval is below."
     )
-    return make(
-        result, "headline", "In ten seconds", ("tier", "victims", "missions", "invalid", *columns), rows, caption
-    )
+    columns = ("tier", "victims", "missions", "invalid", *labels(HEADLINE))
+    return make(result, "headline", "In ten seconds", columns, rows, caption)
+
+
+def _lacking(metric: Metric, item: Mapping[str, Any], figures: Mapping[str, Any]) -> str:
+    """Why a headline has no such figure."""
+    if not item["missions"]:
+        return "no valid mission"
+    if metric.sensing and "missions_with_false_alarm" not in figures:
+        return "flown without radio"
+    if metric.of_victims and not item["victims"]:
+        return "no victims"
+    return "no victim found" if metric.aggregate == "quantile" else "not computed"
 
 
 def conditions(result: Mapping[str, Any]) -> TextTable:
@@ -109,61 +90,31 @@ def conditions(result: Mapping[str, Any]) -> TextTable:
 
 
 def alarms(result: Mapping[str, Any]) -> TextTable:
-    names = (
+    keys = (
         *("missions_with_false_alarm", "false_alarms_per_mission", "false_alarms_per_hour"),
         *("missions_with_collision", "collisions_per_hour"),
     )
-    columns = (
-        "missions with a false alarm",
-        "per mission",
-        "per flight hour",
-        "missions with a collision",
-        "per flight hour",
-    )
     caption = "Shares: two-sided Clopper-Pearson. Rates: exact Poisson. Missions taken as independent; no resampling."
-    return _estimates(result, "alarms", "False alarms and collisions", names, columns, caption)
+    return _estimates(result, "alarms", "False alarms and collisions", keys, caption)
 
 
 def contacts(result: Mapping[str, Any]) -> TextTable:
     kinds = ("collisions_drone_drone", "collisions_drone_obstacle", "collisions_drone_ground", "near_misses")
-    names = tuple(f"{name}_per_mission" for name in (*kinds, "geofence_breaches", "failsafe_entries"))
-    columns = (
-        "drone-drone",
-        "drone-obstacle",
-        "drone-ground",
-        "near misses",
-        "geofence",
-        "failsafes",
-        "least separation",
-    )
+    keys = tuple(f"{name}_per_mission" for name in (*kinds, "geofence_breaches", "failsafe_entries"))
     caption = "Per mission, exact Poisson; least separation of two drones in any mission. No resampling."
-    return _estimates(result, "contacts", "Contacts by kind", (*names, "min_separation_m"), columns, caption)
+    return _estimates(result, "contacts", "Contacts by kind", (*keys, "min_separation_m"), caption)
 
 
 def finding(result: Mapping[str, Any]) -> TextTable:
-    names = (
-        "missions_with_detection",
-        "victims_found",
-        "victims_found_240s",
-        "cep50_m",
-        "cep95_m",
-        "final_cep50_m",
-        "final_cep95_m",
-    )
-    columns = (
-        "missions with a detection",
-        "victims found",
-        "within 240 s",
-        "CEP50",
-        "CEP95",
-        "last CEP50",
-        "last CEP95",
+    keys = (
+        *("missions_with_detection", "victims_found", "victims_found_240s"),
+        *("cep50_m", "cep95_m", "final_cep50_m", "final_cep95_m"),
     )
     caption = (
         "Shares: two-sided Clopper-Pearson. CEP at the first (and the last) confident report of found victims: order "
         "statistics, open where so few values give no end. No resampling."
     )
-    return _estimates(result, "finding", "Finding victims", names, columns, caption)
+    return _estimates(result, "finding", "Finding victims", keys, caption)
 
 
 def times(result: Mapping[str, Any]) -> TextTable:
@@ -172,7 +123,7 @@ def times(result: Mapping[str, Any]) -> TextTable:
         "id",
         "missions",
         "invalid",
-        *(f"median time to: {NAMES[t['metric']]}" for t in result["conditions"][0]["times"]),
+        *(f"median {label}" for label in labels([t["metric"] for t in result["conditions"][0]["times"]])),
     )
     caption = (
         "Kaplan-Meier, log-log; what did not come within the search is censored at its end. In brackets how many had "
@@ -185,7 +136,7 @@ def scores(result: Mapping[str, Any], design: str) -> TextTable:
     """IQMs with intervals for one question; an IQM that has no table at all is refused under the first question."""
     names = list(dict.fromkeys(s["metric"] for s in result["conditions"][0]["scores"]))
     if design == "seeds_layouts":
-        names = names[:2]
+        names = [name for name in names if metric(name).compared]
     rows: list[tuple[str, ...]] = []
     methods: list[tuple[str, Mapping[str, Any]]] = []
     for c in result["conditions"]:
@@ -194,7 +145,7 @@ def scores(result: Mapping[str, Any], design: str) -> TextTable:
             rows.append((*head_of(c), *(score(found.get(name)) for name in names)))
         methods += [(c["id"], item) for name, item in found.items() if name in names]
     question = "new seeds, these episodes" if design == "seeds" else "new seeds, new layouts"
-    columns = ("id", "missions", "invalid", *(NAMES[name] for name in names))
+    columns = ("id", "missions", "invalid", *labels(names))
     return make(
         result,
         f"iqm_{design}",
@@ -229,34 +180,26 @@ def pooled(result: Mapping[str, Any]) -> TextTable:
     """Noise levels together; nothing to show where every condition has one level."""
     if len(result["pooled"]) == len(result["conditions"]):
         return make(result, "pooled", "Noise levels pooled", (), (), "")
-    names = ("missions_with_false_alarm", "missions_with_collision", "victims_found", "cep50_m")
+    keys = ("missions_with_false_alarm", "missions_with_collision", "victims_found", "cep50_m")
+    compared = [m.key for m in METRICS.values() if m.compared]
     rows = []
     for c in result["pooled"]:
         figures = by_metric(c["estimates"])
         why = {item["metric"]: item["why"] for item in c["not_computed"]}
-        iqms = [next(s for s in c["scores"] if s["metric"] == name) for name in ("coverage_240s", "episode_return")]
-        cells = (estimate(figures.get(name), why.get(name, "not computed")) for name in names)
+        iqms = [next(s for s in c["scores"] if s["metric"] == key) for key in compared]
+        cells = (estimate(figures.get(name), why.get(name, "not computed")) for name in keys)
         rows.append((*head_of(c), c["label"], *cells, *map(score, iqms)))
-    columns = (
-        "missions with a false alarm",
-        "with a collision",
-        "victims found",
-        "CEP50",
-        "coverage, IQM",
-        "return, IQM",
-    )
+    columns = (*labels(keys), *(f"{label}, IQM" for label in labels(compared)))
     caption = "As in the tables above, noise levels together; a pooled IQM trims the easiest and the hardest away."
     return make(
         result, "pooled", "Noise levels pooled", ("id", "missions", "invalid", "condition", *columns), rows, caption
     )
 
 
-def _estimates(
-    result: Mapping[str, Any], name: str, title: str, names: Sequence[str], columns: Sequence[str], caption: str
-) -> TextTable:
+def _estimates(result: Mapping[str, Any], name: str, title: str, keys: Sequence[str], caption: str) -> TextTable:
     rows = []
     for c in result["conditions"]:
         figures = by_metric(c["estimates"])
         why = {item["metric"]: item["why"] for item in c["not_computed"]}
-        rows.append((*head_of(c), *(estimate(figures.get(n), why.get(n, "not computed")) for n in names)))
-    return make(result, name, title, ("id", "missions", "invalid", *columns), rows, caption)
+        rows.append((*head_of(c), *(estimate(figures.get(key), why.get(key, "not computed")) for key in keys)))
+    return make(result, name, title, ("id", "missions", "invalid", *labels(keys)), rows, caption)

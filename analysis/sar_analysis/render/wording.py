@@ -1,72 +1,56 @@
-"""Numbers as people read them: one place decides units and digits, so that every output shows the same text."""
+"""Numbers and tables as people read them: one place decides units and digits, so that every output shows the same."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from sar_analysis.metrics.catalogue import metric
+from sar_analysis.stats.scores import numbers
 
 OPEN = "open"
 """Stands for an end of an interval that so few values cannot give; captions explain it."""
 NONE = "none"
 
-NAMES = {
-    "episode_return": "return",
-    "coverage_240s": "coverage at 240 s",
-    "overlap_ratio": "overlap",
-    "path_m": "path",
-    "energy_batteries": "energy, batteries",
-    "yaw_rate_rms_rps": "yaw rate, rad/s",
-    "jerk_rms_mps3": "jerk, m/s³",
-    "time_to_first_detection_s": "first detection",
-    "time_to_each_victim_s": "each victim",
-    "time_to_95_s": "95 % covered",
-}
-_SHARES = ("coverage_240s", "overlap_ratio", "improvement")
-_PLACES = {
-    "episode_return": (0, ""),
-    "path_m": (0, " m"),
-    "energy_batteries": (2, ""),
-    "yaw_rate_rms_rps": (3, ""),
-    "jerk_rms_mps3": (2, ""),
-}
+_PLACES = {"s": 1, "m": 2}
+"""Digits of values that are written with their unit."""
 
 
-def number(metric: str, value: float) -> str:
-    """One value with its unit."""
-    if metric in _SHARES or metric.startswith(("missions_with", "victims_found")):
+def number(key: str, value: float) -> str:
+    """One value with its unit, where the heading does not have it."""
+    entry = metric(key)
+    if entry.share:
         return f"{100 * value:.1f} %"
-    if metric.endswith("_s"):
-        return f"{value:.1f} s"
-    if metric in _PLACES:
-        places, unit = _PLACES[metric]
-        return _unsigned_zero(f"{value:.{places}f}") + unit
-    if metric.endswith("_m"):
-        return f"{value:.2f} m"
-    return f"{value:.3g}"
+    places = _PLACES.get(entry.unit) if entry.places is None else entry.places
+    if places is None:
+        return f"{value:.3g}"
+    return _unsigned_zero(f"{value:.{places}f}") + (f" {entry.unit}" if entry.unit in _PLACES else "")
 
 
-def bare(metric: str, value: float | None) -> str:
+def bare(key: str, value: float | None) -> str:
     """The same without its unit, for the ends of an interval; a missing end is said to be open."""
-    return OPEN if value is None else number(metric, value).split(" ")[0]
+    return OPEN if value is None or math.isnan(value) else number(key, value).split(" ")[0]
 
 
-def spread(metric: str, item: Mapping[str, Any]) -> str:
+def spread(key: str, item: Mapping[str, Any]) -> str:
     """Value and interval: 45.1 % [40.2, 50.3]."""
-    return f"{number(metric, item['value'])} [{bare(metric, item['low'])}, {bare(metric, item['high'])}]"
+    return f"{number(key, item['value'])} [{bare(key, item['low'])}, {bare(key, item['high'])}]"
 
 
 def estimate(item: Mapping[str, Any] | None, why: str = "not computed") -> str:
     """An estimate with what it rests on: of how many missions or victims, or how many events."""
     if item is None:
         return why
-    metric, n = item["metric"], item["n"]
+    key, n = item["metric"], item["n"]
     if str(item["method"]).startswith("Clopper"):
-        return f"{round(item['value'] * n)} of {n}: {spread(metric, item)}"
+        return f"{round(item['value'] * n)} of {n}: {spread(key, item)}"
     if item["method"] == "order statistics":
-        return f"{spread(metric, item)}, n {n}"
+        return f"{spread(key, item)}, n {n}"
     if item["low"] is None:
-        return f"{number(metric, item['value'])}, n {n}"
-    return spread(metric, item)
+        return f"{number(key, item['value'])}, n {n}"
+    return spread(key, item)
 
 
 def score(item: Mapping[str, Any] | None) -> str:
@@ -93,33 +77,23 @@ def time(item: Mapping[str, Any]) -> str:
 def verdict(registration: Mapping[str, Any], item: Mapping[str, Any]) -> str:
     """What decided a registered claim: value and interval in the estimator's unit, how they were made, all notes."""
     chance = registration["estimator"] == "probability_of_improvement"
-    metric = "improvement" if chance else registration["metric"]
-    value = _part(metric, item, "value")
+    key = "improvement" if chance else registration["metric"]
+    value = _part(key, item, "value")
     if "value" in item["beyond"]:
         value += " (half or more missed)" if item["beyond"]["value"] == "inf" else " (half or more of the other missed)"
-    parts = [f"{value} [{_part(metric, item, 'low')}, {_part(metric, item, 'high')}]", item["method"]]
+    parts = [f"{value} [{_part(key, item, 'low')}, {_part(key, item, 'high')}]", item["method"]]
     parts.append(f"{100 * item['confidence']:g} % interval")
     if item["resamples"] is not None:
         parts.append(f"{item['resamples']} resamples, bootstrap seed {item['seed']}")
     return ", ".join(parts) + "".join(f"; {text}" for text in item["notes"])
 
 
-def _part(metric: str, item: Mapping[str, Any], part: str) -> str:
+def _part(key: str, item: Mapping[str, Any], part: str) -> str:
     if part in item["beyond"]:
         return "beyond every number" if item["beyond"][part] == "inf" else "below every number"
     if item[part] is None:
         return "undefined"
-    return number(metric, item[part]) if part == "value" else bare(metric, item[part])
-
-
-def numbers(items: Sequence[int], most: int = 12) -> str:
-    """A list of seeds or episodes, shortened where it runs on without a gap."""
-    if not items:
-        return NONE
-    if len(items) > 2 and list(items) == list(range(items[0], items[-1] + 1)):
-        return f"{items[0]} to {items[-1]}"
-    head = ", ".join(map(str, items[:most]))
-    return head if len(items) <= most else f"{head} and {len(items) - most} more"
+    return number(key, item[part]) if part == "value" else bare(key, item[part])
 
 
 def short_list(names: Sequence[str], most: int = 2) -> str:
@@ -155,3 +129,41 @@ def setting(value: Any) -> str:
 
 def _unsigned_zero(text: str) -> str:
     return text.lstrip("-") if not text.strip("-0.") else text
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """One table ready to print: columns and rows are text, the caption says how the figures were made."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str
+
+
+def head_of(c: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The columns every row begins with: condition and tier, valid and invalid missions."""
+    return f"{c['id']} {c['condition']['tier']}", str(c["missions"]), str(c["invalid"])
+
+
+def make(
+    result: Mapping[str, Any],
+    name: str,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str,
+) -> TextTable:
+    """Every table names tier, seeds, episodes and invalid count."""
+    n = result["counts"]
+    missions = f"{n['valid']} valid and {n['invalid']} invalid missions"
+    where = f"{result['title']}, seeds {numbers(result['seeds_flown'])}, {missions}."
+    return TextTable(
+        name, f"{title}, {result['title']}", tuple(columns), tuple(tuple(row) for row in rows), f"{where} {caption}"
+    )
+
+
+def by_metric(items: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Figures by their metric."""
+    return {item["metric"]: item for item in items}

@@ -14,6 +14,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +109,12 @@ def _span(missions: Sequence[str]) -> str:
 
 
 def _program(started: Path) -> list[str]:
-    """What was started, as a reader would start it: a command, or a module of a package."""
+    """What was started, as a reader would start it: a command, or a module of a package and its sub-packages."""
     if started.suffix != ".py" or not started.with_name("__init__.py").exists():
         return [started.name]
-    module = "" if started.stem == "__main__" else f".{started.stem}"
-    return ["python", "-m", f"{started.parent.name}{module}"]
+    packages = takewhile(lambda folder: (folder / "__init__.py").exists(), started.parents)
+    parts = [folder.name for folder in packages][::-1]
+    return ["python", "-m", ".".join([*parts, *([] if started.stem == "__main__" else [started.stem])])]
 
 
 def _placeless(argument: str) -> str:
@@ -146,7 +148,7 @@ def not_computed(episodes: Sequence[EpisodeMetrics], against_oracle: bool, foret
     if not foretold:
         found.append({"what": "Stage 1 against Stage 2", "why": "no Stage-1 results were given (--stage1)"})
     trained = any(e.configuration.get("policy") for e in episodes)
-    why = "missions hold no evaluations made during training; python -m sar_analysis.results.efficiency takes those"
+    why = "missions hold no evaluations made during training; python -m sar_analysis.render.trainingcurves takes those"
     if not trained:
         why = "no learned policy was flown, so nothing was trained"
     return [*found, {"what": "sample-efficiency curves", "why": why}]

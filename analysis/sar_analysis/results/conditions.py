@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from sar_analysis.metrics.catalogue import METRICS, Value
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.summary import CONDITION, NOISE
 from sar_analysis.stats.scores import Cell, Scores, from_cells
@@ -167,7 +167,7 @@ def crossed(
     episodes: Iterable[EpisodeMetrics],
     drop_incomplete: bool = True,
     unflown: Iterable[Slot] = (),
-    value_of: Callable[[EpisodeMetrics], float | None] | None = None,
+    value_of: Value | None = None,
 ) -> Scores:
     """The metric as a seeds x episodes table; an episode flown at several noise levels is one layout at each.
 
@@ -175,7 +175,7 @@ def crossed(
     not whole for every seed is left out for all, and a note says so. `value_of` gives a mission's value where it is
     not simply the metric's column.
     """
-    value_of = value_of or attrgetter(metric)
+    value_of = value_of or METRICS[metric].at
     missions = list(episodes)
     layouts = {e.episode: layout_of(e) for e in missions}
     found = [((e.seed, e.episode, level_of(e)), value_of(e) if e.valid else None, e.valid) for e in missions]
@@ -201,14 +201,15 @@ def crossed(
     )
 
 
-def with_misses(metric: str, episodes: Iterable[EpisodeMetrics]) -> list[EpisodeMetrics]:
-    """The same missions with an infinite value where one sought and missed: a miss must not help a median."""
+def with_misses(metric: str) -> Value:
+    """A mission's value, infinite where it sought and missed: a miss must not help a median."""
 
-    def sought(e: EpisodeMetrics) -> bool:
-        return e.coverage is not None if metric == "time_to_95_s" else bool(e.victims) and e.detections is not None
+    def value(e: EpisodeMetrics) -> float | None:
+        own = METRICS[metric].at(e)
+        sought = bool(e.victims) and e.detections is not None if METRICS[metric].sensing else e.coverage is not None
+        return math.inf if own is None and sought else own
 
-    missed: dict[str, Any] = {metric: math.inf}
-    return [replace(e, **missed) if getattr(e, metric) is None and sought(e) else e for e in episodes]
+    return value
 
 
 def level_of(e: EpisodeMetrics) -> Level:

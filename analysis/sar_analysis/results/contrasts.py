@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sar_analysis.metrics.catalogue import METRICS
 from sar_analysis.results.conditions import Group, crossed, rivals
 from sar_analysis.results.sections import Options, interval
 from sar_analysis.stats.aggregate import iqm
@@ -18,14 +19,14 @@ from sar_analysis.stats.resampling import alike, paired
 from sar_analysis.stats.scores import Scores, listed, on_common_episodes
 from sar_core.errors import InputError, SarError
 
-COMPARED = ("coverage_240s", "episode_return")
 ALPHA = 0.05
 
 
 def compare_all(groups: Sequence[Group], options: Options) -> list[dict[str, Any]]:
     """Every pair of patterns flown under otherwise equal settings, for each compared metric."""
     pairs = rivals(groups)
-    found = [_compare(metric, first, second, options) for metric in COMPARED for first, second in pairs]
+    compared = [metric.key for metric in METRICS.values() if metric.compared]
+    found = [_compare(metric, first, second, options) for metric in compared for first, second in pairs]
     tested = [row for row in found if "p" in row]
     if tested:
         adjusted = holm([row["p"] for row in tested])

@@ -10,39 +10,36 @@ import dataclasses
 import json
 import math
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
+from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, SEED_RATES, of_missions
 from sar_analysis.metrics.metrics import EpisodeMetrics
-from sar_analysis.prereg.registered import held_against
-from sar_analysis.render.wording import numbers
 from sar_analysis.results.card import host, not_computed, paper_rows, reporting_card
 from sar_analysis.results.conditions import Group, group, merge
 from sar_analysis.results.contrasts import compare_all
 from sar_analysis.results.leaders import families
 from sar_analysis.results.levels import noise_levels
+from sar_analysis.results.model import Document
 from sar_analysis.results.optimality import Reference
 from sar_analysis.results.oraclegap import held_to
+from sar_analysis.results.registered import held_against
 from sar_analysis.results.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
 from sar_analysis.results.stagegap import Foretold, stage_gap
-from sar_analysis.results.summary import NOISE, share, summarise
+from sar_analysis.results.summary import NOISE, summarise
 from sar_analysis.results.upstream import upstream_claims
 from sar_analysis.stats.comparisons import comparisons_note
+from sar_analysis.stats.rates import clopper_pearson
 from sar_analysis.stats.resampling import LEAST
-from sar_analysis.stats.scores import listed
+from sar_analysis.stats.scores import listed, numbers
 from sar_analysis.table import Table
 from sar_core.errors import ContractError, InputError, MissingDataError
 
 SCHEMA_VERSION = 1
 BINS = 10
-SEED_RATES = (
-    *("missions_with_false_alarm", "false_alarms_per_mission"),
-    *("missions_with_collision", "collisions_per_hour"),
-)
-ENVELOPE = ("missions_with_detection", "missions_with_false_alarm", "cep50_m")
 
 
 def build_results(
@@ -96,17 +93,12 @@ def build_results(
     }
     document = {"schema_version": SCHEMA_VERSION, "result": result, "run": host(table.root)}
     try:
-        json.dumps(document, allow_nan=False)
+        Document.model_validate_json(json.dumps(document, allow_nan=False))
+    except ValidationError as error:
+        raise ContractError(f"the results do not keep their schema: {error}") from error
     except ValueError as error:
         raise ContractError("a figure of the results is not finite: some episode holds a NaN or an infinity") from error
     return document
-
-
-def results_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) that every results.json keeps."""
-    text = resources.files("sar_analysis").joinpath("schemas/results.schema.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def check_options(resamples: int, seed: int) -> None:
@@ -163,9 +155,9 @@ def noise_envelope(groups: Sequence[Group]) -> list[dict[str, Any]]:
             continue
         (summary,) = summarise(g.episodes)
         figures: dict[str, Any] = {}
-        for name in ENVELOPE:
+        for name in NOISE_ENVELOPE:
             found = summary.estimate(name)
-            figures[name] = None if found is None else {k: getattr(found, k) for k in ("value", "low", "high", "n")}
+            figures[name] = None if found is None else {**found.ends, "n": found.n}
         named = {name: c[name] for name in ("sigma", "kappa", "pattern", "world", "tier", "victim_absent")}
         rows.append({"condition": g.id, **named, "missions": summary.missions, "invalid": summary.invalid, **figures})
     return rows
@@ -184,8 +176,7 @@ def reliability(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
     for k in np.unique(places).tolist():
         mine = places == k
         n, hits = int(mine.sum()), int(right[mine].sum())
-        ends = share("right", hits, n, "reports")
-        assert ends is not None
+        ends = clopper_pearson(hits, n, unit="reports")
         mean = float(p[mine].mean())
         gap += abs(mean - hits / n) * n / len(words)
         edges = {"low": k / BINS, "high": (k + 1) / BINS}
@@ -202,16 +193,11 @@ def reliability(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
     return {**head, "bins": bins, "brier": float(np.mean((p - right) ** 2)), "ece": gap, "note": ""}
 
 
-EPISODE_KEYS = (
-    *("episode_id", "seed", "episode", "valid", "invalid_reason", "coverage_240s", "collisions", "near_misses"),
-    *("false_alarms", "detections", "localization_error_m", "gdop", "time_to_first_detection_s", "time_to_95_s"),
-    *("overlap_ratio", "min_separation_m", "search_time_s", "flight_time_s", "path_m", "episode_return"),
-)
-
-
 def episode_row(condition: str, e: EpisodeMetrics) -> dict[str, Any]:
     """One mission as a list shows it; None where a thing did not happen or was not measured."""
-    return {"condition": condition, "victims": len(e.victims), **{name: getattr(e, name) for name in EPISODE_KEYS}}
+    named = {name: getattr(e, name) for name in ("episode_id", "seed", "episode", "valid", "invalid_reason")}
+    figures = {m.key: m.at(e) for m in of_missions() if m.listed != "no"}
+    return {"condition": condition, "victims": len(e.victims), **named, **figures}
 
 
 def _counts(table: Table) -> dict[str, int]:
@@ -253,7 +239,7 @@ def _warnings(table: Table) -> list[str]:
 
 def _check_numbers(episodes: Sequence[EpisodeMetrics]) -> None:
     for e in episodes:
-        for name, value in vars(e).items():
+        for name, value in (*vars(e).items(), *e.measured.items()):
             if isinstance(value, float) and not math.isfinite(value) and name not in NOISE:
                 raise ContractError(
                     f"{e.episode_id}: {name} is {value}; allowed: a finite number, or None if undefined"

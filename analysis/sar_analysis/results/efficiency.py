@@ -7,14 +7,10 @@ Nothing is trained here. Whoever trains writes one JSON object per line and eval
 ``steps`` counts environment steps seen in training, ``seed`` is the training run. At each step every seed has flown the
 same episodes, so each point is a crossed table like any other and gets its interval the same way (Agarwal 2021,
 section 4.4; Gorsane 2022 ask for the interval at every evaluated step).
-
-    python -m sar_analysis.results.efficiency points.jsonl --out curve
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -153,24 +149,3 @@ def as_plain(found: Iterable[Curve]) -> list[dict[str, Any]]:
         for side in ("low", "high"):
             curve[side] = [value if math.isfinite(value) else None for value in curve[side]]
     return plain
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the curves as JSON, and draw them where asked."""
-    from sar_analysis.render.figures import draw_figures
-
-    parser = argparse.ArgumentParser(
-        prog="python -m sar_analysis.results.efficiency", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("points", type=Path, help="JSONL of evaluation points")
-    parser.add_argument("--title", default="Training", help="what the picture is called; name the tier")
-    parser.add_argument("--out", type=Path, help="folder for the picture")
-    given = parser.parse_args(arguments)
-    plain = as_plain(curves(read_points(given.points)))
-    print(json.dumps(plain, indent=1))
-    if given.out is not None:
-        draw_figures({"result": {"title": given.title, "sample_efficiency": plain}}, given.out)
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sar_analysis.metrics.goals import Goal, Value, goals, longest_search_s
+from sar_analysis.metrics.catalogue import Value
+from sar_analysis.metrics.goals import Goal, goals, longest_search_s
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
 from sar_analysis.results.optimality import Reference, gaps

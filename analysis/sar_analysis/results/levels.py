@@ -79,5 +79,4 @@ def _rows(episodes: Sequence[EpisodeMetrics]) -> list[Row]:
 def _figures(summary: Summary | None) -> Row:
     if summary is None:
         return {}
-    found = [e for name in FIGURES if (e := summary.estimate(name)) is not None]
-    return {e.metric: {"value": e.value, "low": e.low, "high": e.high, "n": e.n} for e in found}
+    return {key: {**e.ends, "n": e.n} for key in FIGURES if (e := summary.estimate(key)) is not None}

@@ -5,45 +5,26 @@ Plain values only, fit for JSON: an undefined number is None and a reason stands
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from sar_analysis.metrics.catalogue import SEED_BY_SEED, Metric, estimated, scored, timed
 from sar_analysis.metrics.metrics import CURVE_STEP_S, EpisodeMetrics
 from sar_analysis.results.conditions import Group, crossed
-from sar_analysis.results.summary import Summary, detection_times, profile_errors, share, summarise
+from sar_analysis.results.summary import Summary, median, plain_estimate, profile_errors, summarise
 from sar_analysis.stats.aggregate import iqm, performance_profile
 from sar_analysis.stats.designs import Design
 from sar_analysis.stats.interval import Interval, Reading
+from sar_analysis.stats.rates import clopper_pearson
 from sar_analysis.stats.resampling import bootstrap
 from sar_analysis.stats.scores import Scores
-from sar_analysis.stats.survival import median_time
 from sar_core.errors import SarError
 
 ENOUGH_SEEDS = 10
 """From here on a bootstrap over seeds and layouts covers what it claims; below, Student's t over seeds is used."""
-SCORED = (
-    "episode_return",
-    "coverage_240s",
-    "overlap_ratio",
-    "path_m",
-    "energy_batteries",
-    "yaw_rate_rms_rps",
-    "jerk_rms_mps3",
-)
-ESTIMATED = (
-    *("missions_with_detection", "victims_found", "victims_found_240s"),
-    *("missions_with_false_alarm", "false_alarms_per_mission", "false_alarms_per_hour"),
-    *("cep50_m", "cep95_m", "final_cep50_m", "final_cep95_m"),
-    *("missions_with_collision", "collisions_per_hour", "collisions_per_mission", "collisions_drone_drone_per_mission"),
-    *("collisions_drone_obstacle_per_mission", "collisions_drone_ground_per_mission", "near_misses_per_mission"),
-    *("geofence_breaches_per_mission", "failsafe_entries_per_mission"),
-    *("coverage_240s", "overlap_ratio", "path_m", "energy_batteries", "yaw_rate_rms_rps", "jerk_rms_mps3"),
-    *("episode_return", "min_separation_m"),
-)
 TAUS_M = tuple(round(0.25 * k, 2) for k in range(41))
 BAND = (0.025, 0.975)
 
@@ -67,7 +48,7 @@ def section(g: Group, options: Options) -> dict[str, Any]:
         **counts(summary),
         "estimates": estimates(summary),
         "not_computed": missing(summary, g),
-        "scores": [score for metric in SCORED for score in scores(metric, g, options)],
+        "scores": [score for metric in scored() for score in scores(metric.key, g, options)],
         "times": times(g.valid),
         "gdop_bands": [asdict(band) for band in summary.gdop_bands],
         "coverage_curve": coverage_curve(g.valid),
@@ -91,9 +72,9 @@ def counts(summary: Summary) -> dict[str, Any]:
 def estimates(summary: Summary) -> list[dict[str, Any]]:
     """Figures over missions; a missing end of an interval carries the reason."""
     found = []
-    for estimate in summary.estimates:
-        plain = asdict(estimate)
-        if estimate.low is None or estimate.high is None:
+    for key, estimate in summary.estimates.items():
+        plain = plain_estimate(key, estimate)
+        if plain["low"] is None or plain["high"] is None:
             few = f"{estimate.n} are too few for an end of a distribution-free interval"
             plain["note"] = few if estimate.method == "order statistics" else f"{estimate.method}, no interval"
         found.append(plain)
@@ -102,21 +83,19 @@ def estimates(summary: Summary) -> list[dict[str, Any]]:
 
 def missing(summary: Summary, g: Group) -> list[dict[str, str]]:
     """Figures the condition cannot have, and why."""
-    known = {e.metric for e in summary.estimates}
-    return [{"metric": name, "why": _why(name, summary, g)} for name in ESTIMATED if name not in known]
+    return [{"metric": m.key, "why": _why(m, summary, g)} for m in estimated() if m.key not in summary.estimates]
 
 
-def _why(name: str, summary: Summary, g: Group) -> str:
+def _why(metric: Metric, summary: Summary, g: Group) -> str:
     if not summary.missions:
         return "no valid mission"
-    sensing = name in ESTIMATED[:10]
-    if sensing and all(e.false_alarms is None for e in g.valid):
+    if metric.sensing and all(e.false_alarms is None for e in g.valid):
         return "flown without radio"
-    if sensing and not summary.victims:
+    if metric.sensing and not summary.victims:
         return "no victims in these missions"
-    if "cep" in name:
+    if metric.aggregate == "quantile":
         return "no victim was found"
-    if name == "min_separation_m":
+    if metric.key == "min_separation_m":
         return "a single drone keeps no distance"
     if all("from a record, not a bag" in e.notes for e in g.valid):
         return "needs bags; these are records"
@@ -153,9 +132,7 @@ def _score(table: Scores, design: Design, reading: Reading, options: Options) ->
 def interval(found: Interval) -> dict[str, Any]:
     """An interval as plain values; infinite parts are None and the notes say why."""
     return {
-        "value": _finite(found.value),
-        "low": _finite(found.low),
-        "high": _finite(found.high),
+        **found.ends,
         "estimand": found.estimand,
         "method": found.method,
         "resamples": found.resamples,
@@ -166,31 +143,24 @@ def interval(found: Interval) -> dict[str, Any]:
 
 
 def times(valid: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
-    """Median times; what did not come within the search, be it later on the way home, is censored at its end."""
-    searched = [e for e in valid if e.victims]
-    first = [(e.time_to_first_detection_s, e.search_time_s) for e in searched]
-    each, seen = detection_times(valid)
-    covered = [(e.time_to_95_s, e.search_time_s) for e in valid]
-    return [
-        _time("time_to_first_detection_s", *_censored(first), unit="missions"),
-        _time("time_to_each_victim_s", each.tolist(), seen.tolist(), unit="victims"),
-        _time("time_to_95_s", *_censored(covered), unit="missions"),
-    ]
+    """Median times; what did not come within the search is censored at its end."""
+    return [_time(metric, valid) for metric in timed()]
 
 
-def _censored(pairs: Sequence[tuple[float | None, float]]) -> tuple[list[float], list[bool]]:
-    seen = [t is not None and t <= end for t, end in pairs]
-    return [t if came and t is not None else end for (t, end), came in zip(pairs, seen, strict=True)], seen
-
-
-def _time(metric: str, when: list[float], seen: list[bool], unit: str) -> dict[str, Any]:
-    head = {"metric": metric, "n": len(when), "reached": sum(seen), "censored": len(seen) - sum(seen), "unit": unit}
-    empty = {"median": None, "low": None, "high": None, "method": "Kaplan-Meier, log-log"}
-    if not when:
-        return {**head, **empty, "notes": [f"no {unit} to time"]}
-    found = median_time(when, seen)
-    ends = {"median": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high)}
-    return {**head, **ends, "method": found.method, "notes": list(found.notes)}
+def _time(metric: Metric, valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
+    found, came = median(metric, valid)
+    head = {
+        "metric": metric.key,
+        "n": len(came),
+        "reached": sum(came),
+        "censored": len(came) - sum(came),
+        "unit": metric.of,
+    }
+    if found is None:
+        empty = {"median": None, "low": None, "high": None, "method": metric.interval}
+        return {**head, **empty, "notes": [f"no {metric.of} to time"]}
+    value, low, high = found.ends.values()
+    return {**head, "median": value, "low": low, "high": high, "method": found.method, "notes": list(found.notes)}
 
 
 def coverage_curve(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
@@ -222,26 +192,15 @@ def profile(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
     if not errors.size:
         return {"tau_m": [], "share": [], "low": [], "high": [], "victims": 0, "method": method}
     found = performance_profile(errors, TAUS_M)
-    ends = [share("profile", round(value * errors.size), errors.size, "victims") for value in found]
+    ends = [clopper_pearson(round(value * errors.size), errors.size, unit="victims") for value in found]
     return {
         "tau_m": list(TAUS_M),
         "share": found.tolist(),
-        "low": [None if e is None else e.low for e in ends],
-        "high": [None if e is None else e.high for e in ends],
+        "low": [end.low for end in ends],
+        "high": [end.high for end in ends],
         "victims": int(errors.size),
         "method": method,
     }
-
-
-SEED_METRICS = (
-    "missions_with_false_alarm",
-    "missions_with_collision",
-    "near_misses_per_mission",
-    "victims_found",
-    "cep50_m",
-    "coverage_240s",
-    "episode_return",
-)
 
 
 def seed_rows(g: Group) -> list[dict[str, Any]]:
@@ -249,7 +208,7 @@ def seed_rows(g: Group) -> list[dict[str, Any]]:
     rows = []
     for seed in sorted({e.seed for e in g.episodes}):
         (own,) = summarise([e for e in g.episodes if e.seed == seed], [name for name, _ in g.condition])
-        found = {name: own.estimate(name) for name in SEED_METRICS}
+        found = {name: own.estimate(name) for name in SEED_BY_SEED}
         rows.append(
             {
                 "condition": g.id,
@@ -260,7 +219,3 @@ def seed_rows(g: Group) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

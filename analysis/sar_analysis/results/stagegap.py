@@ -8,17 +8,16 @@ which were chosen and are no sample.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from sar_analysis.metrics.catalogue import METRICS, Value
 from sar_analysis.metrics.findings import NEAR_M
 from sar_analysis.metrics.goals import longest_search_s, share_found, sought
 from sar_analysis.metrics.metrics import EpisodeMetrics
-from sar_analysis.render.texttable import TextTable, make
-from sar_analysis.render.wording import NONE, number, spread
 from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
 from sar_analysis.stage1.rows import Key, Stage1Row
 from sar_analysis.stats.designs import units_left_out
@@ -44,9 +43,7 @@ class Shared:
     """A metric both stages have: a Stage-2 mission's value, and the Stage-1 row's beside it."""
 
     metric: str
-    words: str
-    higher: bool
-    flown: Callable[[EpisodeMetrics], float | None]
+    flown: Value
     foretold: Callable[[Stage1Row, EpisodeMetrics], float | None]
 
 
@@ -56,34 +53,25 @@ def shared_metrics(horizon_s: float) -> tuple[Shared, ...]:
     def flown_time(e: EpisodeMetrics) -> float | None:
         return _time(e.time_to_first_detection_s, horizon_s) if sought(e) else None
 
+    def foretold_time(row: Stage1Row, _: EpisodeMetrics) -> float | None:
+        return None if row.detections is None else _time(row.time_to_first_detection_s, horizon_s)
+
     def foretold_share(row: Stage1Row, e: EpisodeMetrics) -> float | None:
         return None if row.detections is None or not e.victims else row.detections / len(e.victims)
 
+    def flown_error(e: EpisodeMetrics) -> float | None:
+        return _error(e.localization_error_m) if sought(e) else None
+
+    def foretold_error(row: Stage1Row, _: EpisodeMetrics) -> float | None:
+        return None if row.detections is None else _error(row.localization_error_m)
+
     return (
-        Shared("episode_return", "return", True, lambda e: e.episode_return, lambda row, _: row.episode_return),
-        Shared("coverage_240s", "coverage at 240 s", True, lambda e: e.coverage_240s, lambda row, _: row.coverage_240s),
-        Shared("victims_found", "victims found", True, share_found, foretold_share),
-        Shared(
-            "time_to_first_detection_s",
-            "time to first detection",
-            False,
-            flown_time,
-            lambda row, _: None if row.detections is None else _time(row.time_to_first_detection_s, horizon_s),
-        ),
-        Shared(
-            "localization_error_m",
-            "error of the first found",
-            False,
-            lambda e: _error(e.localization_error_m) if sought(e) else None,
-            lambda row, _: None if row.detections is None else _error(row.localization_error_m),
-        ),
-        Shared(
-            "false_alarms_per_mission",
-            "false alarms per mission",
-            False,
-            lambda e: None if e.false_alarms is None else float(e.false_alarms),
-            lambda row, _: None if row.false_alarms is None else float(row.false_alarms),
-        ),
+        Shared("episode_return", lambda e: e.episode_return, lambda row, _: row.episode_return),
+        Shared("coverage_240s", lambda e: e.coverage_240s, lambda row, _: row.coverage_240s),
+        Shared("victims_found", share_found, foretold_share),
+        Shared("time_to_first_detection_s", flown_time, foretold_time),
+        Shared("localization_error_m", flown_error, foretold_error),
+        Shared("false_alarms_per_mission", lambda e: e.false_alarms, lambda row, _: row.false_alarms),
     )
 
 
@@ -185,8 +173,9 @@ def _pairs(g: Group, known: Mapping[Key, Stage1Row]) -> dict[int, Stage1Row]:
 
 def _metric(shared: Shared, paired: Mapping[str, tuple[Group, Mapping[int, Stage1Row]]]) -> dict[str, Any]:
     moved = [row for name, (g, rows) in paired.items() if (row := _moved(shared, name, g, rows)) is not None]
-    found: dict[str, Any] = {"metric": shared.metric, "words": shared.words, "patterns": moved}
-    sign = 1.0 if shared.higher else -1.0
+    entry = METRICS[shared.metric]
+    found: dict[str, Any] = {"metric": shared.metric, "words": entry.label, "patterns": moved}
+    sign = 1.0 if entry.better == "higher" else -1.0
     found["kendall_tau"] = kendall_tau(*([round(m[side], 9) for m in moved] for side in ("stage1", "stage2")))
     if moved:
         found["moved_most"] = max(moved, key=lambda m: round(abs(m["difference"]), 9))["pattern"]
@@ -239,89 +228,3 @@ def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None
             pairs += 1
     scale = float(np.sqrt(float(pairs - ties_one) * float(pairs - ties_two)))
     return None if scale == 0.0 else concordant / scale
-
-
-def gap_table(result: Mapping[str, Any]) -> TextTable:
-    """A row per metric: does the ranking hold, and which pattern moved most."""
-    rows = []
-    for part in _parts(result):
-        who = "absent" if part["victim_absent"] else "present"
-        for m in part["metrics"]:
-            most = next(p for p in m["patterns"] if p["pattern"] == m["moved_most"])
-            tau = NONE if m["kendall_tau"] is None else f"{m['kendall_tau']:.2f}"
-            rows.append(
-                (
-                    *(m["words"], who, tau, number(m["metric"], m["mean_difference"])),
-                    _changed(m),
-                    *(most["pattern"], number(m["metric"], most["stage1"]), number(m["metric"], most["stage2"])),
-                    _difference(m["metric"], most),
-                )
-            )
-    columns = (
-        *("metric", "victims", "Kendall τ", "mean change", "patterns changed", "moved most", "Stage 1", "Stage 2"),
-        "change",
-    )
-    return make(result, "stage_gap", "What Stage 1 got wrong", columns, rows, f"{gap_words(result)} {_how(result)}")
-
-
-def change_table(result: Mapping[str, Any]) -> TextTable:
-    """Every pattern's change on every metric; none where a part has no such metric, as without victims."""
-    words = tuple(dict.fromkeys(m["words"] for part in _parts(result) for m in part["metrics"]))
-    rows: list[tuple[str, ...]] = []
-    for part in _parts(result):
-        who = "absent" if part["victim_absent"] else "present"
-        known = {m["words"]: m for m in part["metrics"]}
-        rows += [(name, who, *(_change(known.get(word), name) for word in words)) for name in part["patterns"]]
-    return make(result, "stage_changes", "Stage 2 minus Stage 1", ("pattern", "victims", *words), rows, _how(result))
-
-
-def _change(m: Mapping[str, Any] | None, pattern: str) -> str:
-    own = None if m is None else next((p for p in m["patterns"] if p["pattern"] == pattern), None)
-    return NONE if m is None or own is None else _difference(m["metric"], own)
-
-
-def _changed(m: Mapping[str, Any]) -> str:
-    """How many patterns' intervals leave 0 out; none where no pattern has an interval."""
-    known = sum(p["low"] is not None for p in m["patterns"])
-    return f"{m['too_kind'] + m['too_harsh']} of {known}" if known else NONE
-
-
-def _difference(metric: str, item: Mapping[str, Any]) -> str:
-    plain = {**item, "value": item["difference"]}
-    return number(metric, item["difference"]) if item["low"] is None else spread(metric, plain)
-
-
-def _parts(result: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    return () if result["stage_gap"] is None else result["stage_gap"]["parts"]
-
-
-def _how(result: Mapping[str, Any]) -> str:
-    if result["stage_gap"] is None:
-        return ""
-    said = [f"Stage 2 minus Stage 1; {METHOD}, each at 95 %, not corrected; changed: the interval leaves 0 out."]
-    for part in _parts(result):
-        said.append(f"{part['label']}: {part['pairs']} pairs.")
-        if part["unpaired_patterns"]:
-            said.append(f"Not in Stage 1: {listed(part['unpaired_patterns'])}.")
-    return " ".join(said)
-
-
-def gap_words(result: Mapping[str, Any]) -> str:
-    """Plain words on what the kinematic stage hides; empty without a Stage-1 file."""
-    said = []
-    for part in _parts(result):
-        ranked = [m for m in part["metrics"] if m["kendall_tau"] is not None]
-        if ranked:
-            worst = min(ranked, key=lambda m: m["kendall_tau"])
-            kept = [m["words"] for m in ranked if m["kendall_tau"] == 1.0]
-            said.append(f"The ranking of patterns is the same in both stages on {', '.join(kept) or 'no metric'}.")
-            if worst["kendall_tau"] < 1.0:
-                said.append(f"It differs most on {worst['words']} (τ {worst['kendall_tau']:.2f}).")
-        for key, words in (("too_kind", "too kind"), ("too_harsh", "too harsh")):
-            found = [f"{m['words']} ({m[key]} of {len(m['patterns'])} patterns)" for m in part["metrics"] if m[key]]
-            if found:
-                said.append(f"Stage 1 is {words} on {', '.join(found)}.")
-        said.append(
-            f"Stage 1 cannot collide; Stage 2 counted {part['collisions']} collisions in {part['missions']} missions."
-        )
-    return " ".join(dict.fromkeys(said))

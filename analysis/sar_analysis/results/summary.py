@@ -8,17 +8,19 @@ independent here; intervals over crossed seeds and episodes are the bootstrap's 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.special import betaincinv
 
+from sar_analysis.metrics.catalogue import Metric, estimated
 from sar_analysis.metrics.findings import Victim
-from sar_analysis.metrics.metrics import COVERAGE_TIME_S, EpisodeMetrics
+from sar_analysis.metrics.metrics import EpisodeMetrics
+from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.rates import clopper_pearson, order_quantile, poisson_rate
+from sar_analysis.stats.survival import median_time
 from sar_core.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -28,28 +30,6 @@ CONDITION = ("tier", "world", "vehicle", "pattern", "profile", "drones", "sigma"
 NOISE = ("sigma", "kappa")
 GDOP_EDGES = (1.2, 2.0, 4.0)
 """Between the geometries of three or four drones all round (1.15, 1.0), two at right angles (1.41), and worse."""
-MEANS = (
-    "coverage_240s",
-    "overlap_ratio",
-    "path_m",
-    "energy_batteries",
-    "yaw_rate_rms_rps",
-    "jerk_rms_mps3",
-    "episode_return",
-)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One figure with its two-sided 95 % interval, None where an end cannot be given; n is what it rests on."""
-
-    metric: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-    unit: str
-    method: str
 
 
 @dataclass(frozen=True)
@@ -74,17 +54,22 @@ class Summary:
     layouts: int
     victims: int
     flight_hours: float
-    estimates: tuple[Estimate, ...]
+    estimates: Mapping[str, Interval]
     gdop_bands: tuple[Band, ...]
 
-    def estimate(self, metric: str) -> Estimate | None:
+    def estimate(self, metric: str) -> Interval | None:
         """One figure by name; None where the condition cannot have it."""
-        return next((e for e in self.estimates if e.metric == metric), None)
+        return self.estimates.get(metric)
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat dict per figure, with the condition and the counts every table must carry."""
         head = {**dict(self.condition), "missions": self.missions, "invalid": self.invalid, "seeds": len(self.seeds)}
-        return [{**head, **asdict(estimate)} for estimate in self.estimates]
+        return [{**head, **plain_estimate(key, found)} for key, found in self.estimates.items()]
+
+
+def plain_estimate(key: str, found: Interval) -> dict[str, Any]:
+    """A figure as documents hold it."""
+    return {"metric": key, **found.ends, "n": found.n, "unit": found.unit, "method": found.method}
 
 
 def summarise(episodes: Iterable[EpisodeMetrics], by: Sequence[str] = CONDITION) -> tuple[Summary, ...]:
@@ -95,10 +80,11 @@ def summarise(episodes: Iterable[EpisodeMetrics], by: Sequence[str] = CONDITION)
     groups: dict[tuple[Any, ...], list[EpisodeMetrics]] = {}
     for episode in episodes:
         groups.setdefault(tuple(getattr(episode, name) for name in by), []).append(episode)
-    return tuple(_summary(tuple(zip(by, key, strict=True)), group) for key, group in groups.items())
+    return tuple(summary_of(group, tuple(zip(by, key, strict=True))) for key, group in groups.items())
 
 
-def _summary(condition: tuple[tuple[str, Any], ...], group: Sequence[EpisodeMetrics]) -> Summary:
+def summary_of(group: Sequence[EpisodeMetrics], condition: tuple[tuple[str, Any], ...] = ()) -> Summary:
+    """What these missions come to, as one condition."""
     valid = [e for e in group if e.valid]
     reasons = [e.invalid_reason or "no reason given" for e in group if not e.valid]
     victims = [v for e in valid for v in e.victims]
@@ -111,105 +97,40 @@ def _summary(condition: tuple[tuple[str, Any], ...], group: Sequence[EpisodeMetr
         layouts=len({e.episode for e in valid}),
         victims=len(victims),
         flight_hours=sum(e.flight_hours for e in valid),
-        estimates=tuple(e for e in (*_findings(valid, victims), *_safety(valid), *_means(valid)) if e is not None),
+        estimates={m.key: found for m in estimated() if (found := estimate(m, valid)) is not None},
         gdop_bands=gdop_bands(victims),
     )
 
 
-def _findings(valid: Sequence[EpisodeMetrics], victims: Sequence[Victim]) -> list[Estimate | None]:
-    listening = [e for e in valid if e.false_alarms is not None]
-    searched = [e for e in listening if e.victims]
-    found = [v for v in victims if v.detected]
-    alarms = sum(e.false_alarms or 0 for e in listening)
-    hours = sum(e.flight_hours for e in listening)
-    first = [v.error_m for v in found if v.error_m is not None]
-    final = [v.final_error_m for v in found if v.final_error_m is not None]
-    in_time = sum(v.time_s is not None and v.time_s <= COVERAGE_TIME_S for v in found)
-    return [
-        share("missions_with_detection", sum(bool(e.detections) for e in searched), len(searched), "missions"),
-        share("victims_found", len(found), len(victims), "victims"),
-        share("victims_found_240s", in_time, len(victims), "victims"),
-        share("missions_with_false_alarm", sum(bool(e.false_alarms) for e in listening), len(listening), "missions"),
-        rate("false_alarms_per_mission", alarms, len(listening), "mission"),
-        rate("false_alarms_per_hour", alarms, hours, "flight hour"),
-        quantile("cep50_m", first, 0.50),
-        quantile("cep95_m", first, 0.95),
-        quantile("final_cep50_m", final, 0.50),
-        quantile("final_cep95_m", final, 0.95),
-    ]
-
-
-def _safety(valid: Sequence[EpisodeMetrics]) -> list[Estimate | None]:
-    missions, hours = len(valid), sum(e.flight_hours for e in valid)
-    found = [share("missions_with_collision", sum(e.collisions > 0 for e in valid), missions, "missions")]
-    found.append(rate("collisions_per_hour", sum(e.collisions for e in valid), hours, "flight hour"))
-    kinds = ("collisions", "collisions_drone_drone", "collisions_drone_obstacle", "collisions_drone_ground")
-    for name in (*kinds, "near_misses", "geofence_breaches", "failsafe_entries"):
-        found.append(rate(f"{name}_per_mission", sum(getattr(e, name) for e in valid), missions, "mission"))
-    return found
-
-
-def _means(valid: Sequence[EpisodeMetrics]) -> list[Estimate | None]:
-    found: list[Estimate | None] = []
-    for name in MEANS:
-        values = [value for e in valid if (value := getattr(e, name)) is not None]
-        if values:
-            found.append(Estimate(name, float(np.mean(values)), None, None, len(values), "missions", "mean"))
-    near = [e.min_separation_m for e in valid if e.min_separation_m is not None]
-    if near:
-        found.append(Estimate("min_separation_m", min(near), None, None, len(near), "missions", "least of all"))
-    return found
-
-
-def share(metric: str, successes: int, trials: int, unit: str) -> Estimate | None:
-    """A share with the exact interval of Clopper and Pearson (1934); None without trials."""
-    if trials == 0:
+def estimate(metric: Metric, valid: Sequence[EpisodeMetrics]) -> Interval | None:
+    """A metric's figure over missions, by what the catalogue says of it; None where nothing is known."""
+    if metric.aggregate in ("share", "rate") and metric.counts is not None:
+        events, exposure = metric.counts(valid)
+        if exposure <= 0.0:
+            return None
+        if metric.aggregate == "share":
+            return clopper_pearson(events, int(exposure), CONFIDENCE, metric.of)
+        return poisson_rate(events, exposure, metric.of, CONFIDENCE)
+    if metric.aggregate == "quantile" and metric.samples is not None:
+        sampled = metric.samples(valid)
+        return order_quantile(sampled, metric.quantile, CONFIDENCE, metric.of) if sampled else None
+    values = [value for e in valid if (value := metric.at(e)) is not None]
+    if not values:
         return None
-    tail, missed = (1.0 - CONFIDENCE) / 2.0, trials - successes
-    return Estimate(
-        metric,
-        successes / trials,
-        float(betaincinv(successes, missed + 1, tail)) if successes else 0.0,
-        float(betaincinv(successes + 1, missed, 1.0 - tail)) if missed else 1.0,
-        trials,
-        unit,
-        f"Clopper-Pearson, {successes} of n",
-    )
+    value, how = (min(values), "least of all") if metric.aggregate == "least" else (float(np.mean(values)), "mean")
+    return Interval(value, math.nan, math.nan, CONFIDENCE, how, "", n=len(values), unit=metric.of)
 
 
-def rate(metric: str, events: int, exposure: float, unit: str) -> Estimate | None:
-    """Events per unit of exposure, exact Poisson interval (Garwood 1936); n counts events; None without exposure."""
-    if exposure <= 0.0:
-        return None
-    tail = (1.0 - CONFIDENCE) / 2.0
-    low = float(stats.chi2.ppf(tail, 2 * events)) / 2.0 if events else 0.0
-    high = float(stats.chi2.ppf(1.0 - tail, 2 * events + 2)) / 2.0
-    method = f"exact Poisson over {exposure:.6g}"
-    return Estimate(metric, events / exposure, low / exposure, high / exposure, events, f"per {unit}", method)
+def median(metric: Metric, valid: Sequence[EpisodeMetrics]) -> tuple[Interval | None, list[bool]]:
+    """A censored time's median, None without anything to time, and of each whether it came within its search.
 
-
-def quantile(metric: str, values: Sequence[float], p: float) -> Estimate | None:
-    """The smallest value with at least a share p at or below it; interval by order statistics, free of distribution.
-
-    The r-th and s-th smallest enclose it with probability P(r <= B < s), B binomial (David & Nagaraja 2003, 7.1). With
-    too few values an end does not exist: the upper one of a 95 % quantile takes 72.
+    A report after the search (on the way home) is censored too. Every mission is watched for as long as it searched;
+    if late reports counted while those without any left at the search's end, the late ones would look like all.
     """
-    n = len(values)
-    if n == 0:
-        return None
-    ordered = np.sort(np.asarray(values, np.float64))
-    tail = (1.0 - CONFIDENCE) / 2.0
-    lower = int(stats.binom.ppf(tail, n, p))
-    upper = int(stats.binom.ppf(1.0 - tail, n, p)) + 1
-    return Estimate(
-        metric,
-        float(ordered[max(math.ceil(p * n) - 1, 0)]),
-        float(ordered[lower - 1]) if lower >= 1 else None,
-        float(ordered[upper - 1]) if upper <= n else None,
-        n,
-        "detected victims",
-        "order statistics",
-    )
+    watched = [] if metric.timed is None else metric.timed(valid)
+    came = [t is not None and t <= end for t, end in watched]
+    times = [t if seen and t is not None else end for (t, end), seen in zip(watched, came, strict=True)]
+    return median_time(times, came, CONFIDENCE) if times else None, came
 
 
 def gdop_bands(victims: Sequence[Victim]) -> tuple[Band, ...]:
@@ -225,27 +146,12 @@ def gdop_bands(victims: Sequence[Victim]) -> tuple[Band, ...]:
 
 def _band(name: str, victims: Sequence[Victim]) -> Band:
     errors = [v.error_m for v in victims if v.error_m is not None]
-    half, most = quantile("cep50_m", errors, 0.5), quantile("cep95_m", errors, 0.95)
-    return Band(name, len(errors), half.value if half else None, most.value if most else None)
+    if not errors:
+        return Band(name, 0, None, None)
+    return Band(name, len(errors), order_quantile(errors, 0.5).value, order_quantile(errors, 0.95).value)
 
 
 def profile_errors(episodes: Iterable[EpisodeMetrics]) -> Floats:
     """Error of every victim at its first confident report, for profiles over tau; inf if it was never found."""
     errors = [v.error_m if v.error_m is not None else math.inf for e in episodes if e.valid for v in e.victims]
     return np.array(errors, np.float64)
-
-
-def detection_times(episodes: Iterable[EpisodeMetrics]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Search time of every victim's first confident report, and whether it came: censored at the search's end if not.
-
-    A report after the search (on the way home) is censored too. Every mission is watched for as long as it searched;
-    if late reports counted while those without any left at the search's end, the late ones would look like all.
-    """
-    pairs = [
-        (v.time_s, True) if v.time_s is not None and v.time_s <= e.search_time_s else (e.search_time_s, False)
-        for e in episodes
-        if e.valid
-        for v in e.victims
-    ]
-    times, observed = zip(*pairs, strict=True) if pairs else ((), ())
-    return np.array(times, np.float64), np.array(observed, np.bool_)

@@ -6,19 +6,19 @@ and otherwise cannot be said. Nothing here was tuned to a claim, and a claim tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from sar_analysis.metrics.catalogue import METRICS, metric
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
-from sar_analysis.render.texttable import TextTable, make
-from sar_analysis.render.wording import NONE, number, spread
 from sar_analysis.results.conditions import crossed
-from sar_analysis.results.sections import times
-from sar_analysis.results.summary import CONFIDENCE, quantile, share
+from sar_analysis.results.summary import CONFIDENCE, median
 from sar_analysis.stats.designs import units_left_out
-from sar_analysis.stats.interval import jackknife_t
+from sar_analysis.stats.interval import Interval, jackknife_t
+from sar_analysis.stats.rates import clopper_pearson, order_quantile
 from sar_analysis.stats.statistics import mean_of
 from sar_core.errors import SarError
 
@@ -30,16 +30,8 @@ STAGE_1 = "ruv-drone evals/RESULTS.md, Stage 1, 10 x 10"
 Missions = Sequence[EpisodeMetrics]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A figure with its interval, None where an end cannot be given; `why` says what is missing where value is None."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    method: str = ""
-    why: str = ""
+Measured = Interval | str
+"""A figure with its interval, or why there is none."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +64,18 @@ def upstream_claims(episodes: Missions) -> list[dict[str, Any]]:
 
 def verdict(claim: Claim, measured: Measured | None) -> str:
     """By the interval alone."""
-    if measured is None or measured.value is None:
+    if measured is None or isinstance(measured, str):
         return UNMEASURED
     if claim.side == "at most":
-        inside = measured.high is not None and measured.high <= claim.limit
-        outside = measured.low is not None and measured.low > claim.limit
+        inside, outside = measured.high <= claim.limit, measured.low > claim.limit
     else:
-        inside = measured.low is not None and measured.low >= claim.limit
-        outside = measured.high is not None and measured.high < claim.limit
+        inside, outside = measured.low >= claim.limit, measured.high < claim.limit
     return HOLDS if inside else FAILS if outside else OPEN
+
+
+def _figure(key: str, limit: float) -> str:
+    entry = metric(key)
+    return f"{100 * limit:g} %" if entry.share else f"{limit:g} {entry.unit}"
 
 
 def _row(claim: Claim, tier: str, missions: Missions) -> dict[str, Any]:
@@ -94,9 +89,15 @@ def _row(claim: Claim, tier: str, missions: Missions) -> dict[str, Any]:
         "limit": claim.limit,
         "side": claim.side,
         "definition": claim.definition,
-        "measured": None if measured is None else asdict(measured),
+        "measured": None if measured is None else _plain(measured),
         "verdict": verdict(claim, measured),
     }
+
+
+def _plain(measured: Measured) -> dict[str, Any]:
+    if isinstance(measured, str):
+        return {**dict.fromkeys(("value", "low", "high")), "n": 0, "method": "", "why": measured}
+    return {**measured.ends, "n": measured.n, "method": measured.method, "why": ""}
 
 
 def _error(pick: Callable[[Victim], float | None], views: int = 0) -> Callable[[Missions], Measured]:
@@ -104,10 +105,10 @@ def _error(pick: Callable[[Victim], float | None], views: int = 0) -> Callable[[
 
     def measure(missions: Missions) -> Measured:
         victims = [v for e in missions for v in e.victims if v.detected and (v.views or 0) >= views]
-        found = quantile("cep50_m", [error for v in victims if (error := pick(v)) is not None], 0.5)
-        if found is None:
-            return Measured(why="no such victim was found")
-        return Measured(found.value, found.low, found.high, found.n, "order statistics, victims as independent")
+        errors = [error for v in victims if (error := pick(v)) is not None]
+        if not errors:
+            return "no such victim was found"
+        return replace(order_quantile(errors, 0.5), method="order statistics, victims as independent")
 
     return measure
 
@@ -127,37 +128,36 @@ def _alike(missions: Missions) -> list[EpisodeMetrics]:
 
 def _covering_time(missions: Missions) -> Measured:
     own = _alike(missions)
-    if not own:
-        return Measured(why=NOT_ALIKE)
-    found = next(t for t in times(own) if t["metric"] == "time_to_95_s")
-    if found["median"] is None:
-        return Measured(why=f"half never covered 95 % ({found['reached']} of {found['n']} did)")
-    return Measured(found["median"], found["low"], found["high"], found["n"], found["method"])
+    found, came = median(METRICS["time_to_95_s"], own)
+    if found is None:
+        return NOT_ALIKE
+    if math.isinf(found.value):
+        return f"half never covered 95 % ({sum(came)} of {len(came)} did)"
+    return found
 
 
 def _coverage(missions: Missions) -> Measured:
     own = _alike(missions)
     if not own:
-        return Measured(why=NOT_ALIKE)
+        return NOT_ALIKE
     try:
         table = crossed("coverage_240s", own)
     except SarError as error:
-        return Measured(why=str(error))
-    value = float(table.values.mean())
+        return str(error)
+    value, n = float(table.values.mean()), table.values.size
     low, high = jackknife_t(value, units_left_out(table, mean_of(table)), CONFIDENCE)
     if low == high:
-        return Measured(value, None, None, table.values.size, "mean; nothing varied")
-    return Measured(
-        value, max(low, 0.0), min(high, 1.0), table.values.size, "mean, jackknife over seeds and layouts, t"
-    )
+        return Interval(value, math.nan, math.nan, CONFIDENCE, "mean; nothing varied", "", n=n)
+    method = "mean, jackknife over seeds and layouts, t"
+    return Interval(value, max(low, 0.0), min(high, 1.0), CONFIDENCE, method, "", n=n)
 
 
 def _found(missions: Missions) -> Measured:
     victims = [v for e in _alike(missions) if e.detections is not None for v in e.victims]
-    found = share("victims_found", sum(v.detected for v in victims), len(victims), "victims")
-    if found is None:
-        return Measured(why=NOT_ALIKE)
-    return Measured(found.value, found.low, found.high, found.n, "Clopper-Pearson, victims as independent")
+    if not victims:
+        return NOT_ALIKE
+    found = clopper_pearson(sum(v.detected for v in victims), len(victims), unit="victims")
+    return replace(found, method="Clopper-Pearson, victims as independent")
 
 
 NOT_ALIKE = "no partitioned lawnmower with 4 drones on 160 000 m² was flown with victims and radio"
@@ -258,34 +258,3 @@ CLAIMS = (
         "3.3 µs, 43 µs, 54 ns, 248 µs",
     ),
 )
-
-
-def claims_table(result: Mapping[str, Any]) -> TextTable:
-    """As words."""
-    several = len(result["tiers"]) > 1
-    rows = []
-    for row in result["upstream"]:
-        name = f"{row['claim']} ({row['tier']})" if several else row["claim"]
-        rows.append((name, row["claimed"], _measured(row), row["verdict"].upper(), row["definition"], row["source"]))
-    columns = ("claim", "claimed", "measured here, 95 %", "verdict", "what was measured", "source")
-    caption = (
-        "A claim holds where the whole interval is on its side, does not hold where all of it is on the other side; "
-        "otherwise it cannot be said."
-    )
-    return make(result, "upstream", "Claimed upstream, measured here", columns, rows, caption)
-
-
-def _measured(row: Mapping[str, Any]) -> str:
-    m = row["measured"]
-    if m is None:
-        return NONE
-    if m["value"] is None:
-        return str(m["why"])
-    text = number(row["metric"], m["value"]) if m["low"] is None and m["high"] is None else spread(row["metric"], m)
-    return f"{text}, n {m['n']}"
-
-
-def _figure(metric: str, limit: float) -> str:
-    if metric in ("coverage_240s", "victims_found"):
-        return f"{100 * limit:g} %"
-    return f"{limit:g} {'s' if metric.endswith('_s') else 'm'}"

@@ -23,7 +23,8 @@ READINGS: tuple[Reading, ...] = ("percentile", "bca", "t")
 class Interval:
     """A value with its interval; ``notes`` flags in words whatever makes it less than it looks.
 
-    ``estimand`` says what the interval is about; exact methods have no ``resamples`` and no ``seed``.
+    ``estimand`` says what the interval is about; exact methods have no ``resamples`` and no ``seed``. ``n`` counts what
+    the value rests on, ``unit`` names it. An end that cannot be given is NaN.
     """
 
     value: float
@@ -35,6 +36,14 @@ class Interval:
     resamples: int | None = None
     seed: int | None = None
     notes: tuple[str, ...] = ()
+    n: int = 0
+    unit: str = ""
+
+    @property
+    def ends(self) -> dict[str, float | None]:
+        """Value, low and high as JSON can hold them: None where one is undefined or beyond every number."""
+        parts = {"value": self.value, "low": self.low, "high": self.high}
+        return {name: part if math.isfinite(part) else None for name, part in parts.items()}
 
 
 def check_confidence(confidence: float) -> None:

@@ -1,11 +1,14 @@
-"""Exact intervals for rare events, and the smallest effect a campaign of a given size could have seen."""
+"""Exact intervals of shares, rates and quantiles, and the smallest effect a campaign of a given size could see."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
 import scipy.stats
 from scipy.optimize import brentq
+from scipy.special import betaincinv
 
 from sar_analysis.stats.interval import Interval, check_confidence
 from sar_core.errors import InputError
@@ -13,27 +16,37 @@ from sar_core.errors import InputError
 POWER = 0.8
 
 
-def clopper_pearson(events: int, missions: int, confidence: float = 0.95) -> Interval:
-    """P(mission with at least one event), two-sided and exact (Clopper & Pearson 1934, as beta quantiles).
+def clopper_pearson(events: int, trials: int, confidence: float = 0.95, unit: str = "missions") -> Interval:
+    """A share of trials, two-sided and exact (Clopper & Pearson 1934, as beta quantiles).
 
-    ``events`` is the number of missions that had one, not the number of events.
+    ``events`` is the number of trials that had one (missions with a collision), not the number of events.
     """
     check_confidence(confidence)
-    _check_count("missions with an event", events)
-    if missions < 1 or events > missions:
-        raise InputError(f"{events} missions with an event of {missions}; allowed: at least 1 mission, no more events")
-    tail = 0.5 * (1.0 - confidence)
-    low = float(scipy.stats.beta.ppf(tail, events, missions - events + 1)) if events else 0.0
-    high = float(scipy.stats.beta.ppf(1.0 - tail, events + 1, missions - events)) if events < missions else 1.0
-    notes = (
-        (f"{events} of {missions}: nothing varied, so only one end is informative",) if events in (0, missions) else ()
+    _check_count(f"{unit} with an event", events)
+    if trials < 1 or events > trials:
+        raise InputError(f"{events} {unit} with an event of {trials}; allowed: at least 1, no more events")
+    tail, missed = 0.5 * (1.0 - confidence), trials - events
+    low = float(betaincinv(events, missed + 1, tail)) if events else 0.0
+    high = float(betaincinv(events + 1, missed, 1.0 - tail)) if missed else 1.0
+    notes = (f"{events} of {trials}: nothing varied, so only one end is informative",) if events in (0, trials) else ()
+    return Interval(
+        events / trials,
+        low,
+        high,
+        confidence,
+        f"Clopper-Pearson, {events} of n",
+        f"share of {unit}, taken as independent",
+        notes=notes,
+        n=trials,
+        unit=unit,
     )
-    estimand = "P(mission with at least one), missions taken as independent"
-    return Interval(events / missions, low, high, confidence, "Clopper-Pearson", estimand, notes=notes)
 
 
 def poisson_rate(events: int, exposure: float, unit: str, confidence: float = 0.95) -> Interval:
-    """Events per unit of exposure (mission, flight hour), two-sided, exact (Garwood 1936, by chi-square quantiles)."""
+    """Events per unit of exposure (mission, flight hour), two-sided, exact (Garwood 1936, by chi-square quantiles).
+
+    ``n`` of the interval counts events.
+    """
     check_confidence(confidence)
     _check_count("events", events)
     if not (exposure > 0.0 and math.isfinite(exposure)):
@@ -42,9 +55,42 @@ def poisson_rate(events: int, exposure: float, unit: str, confidence: float = 0.
     low = float(scipy.stats.chi2.ppf(tail, 2 * events)) / 2.0 if events else 0.0
     high = float(scipy.stats.chi2.ppf(1.0 - tail, 2 * events + 2)) / 2.0
     notes = (f"no event in {exposure:g} {unit}: only the upper end is informative",) if events == 0 else ()
-    estimand = f"events per {unit}, events taken as independent"
     return Interval(
-        events / exposure, low / exposure, high / exposure, confidence, "exact Poisson", estimand, notes=notes
+        events / exposure,
+        low / exposure,
+        high / exposure,
+        confidence,
+        f"exact Poisson over {exposure:.6g}",
+        f"events per {unit}, events taken as independent",
+        notes=notes,
+        n=events,
+        unit=f"per {unit}",
+    )
+
+
+def order_quantile(values: Sequence[float], p: float, confidence: float = 0.95, unit: str = "values") -> Interval:
+    """The smallest value with at least a share p at or below it; interval by order statistics, free of distribution.
+
+    The r-th and s-th smallest enclose it with probability P(r <= B < s), B binomial (David & Nagaraja 2003, 7.1). With
+    too few values an end does not exist and is NaN: the upper one of a 95 % quantile takes 72.
+    """
+    check_confidence(confidence)
+    n = len(values)
+    if n == 0:
+        raise InputError(f"quantile {p:g}: no {unit}; at least one is needed")
+    ordered = np.sort(np.asarray(values, np.float64))
+    tail = 0.5 * (1.0 - confidence)
+    lower = int(scipy.stats.binom.ppf(tail, n, p))
+    upper = int(scipy.stats.binom.ppf(1.0 - tail, n, p)) + 1
+    return Interval(
+        float(ordered[max(math.ceil(p * n) - 1, 0)]),
+        float(ordered[lower - 1]) if lower >= 1 else math.nan,
+        float(ordered[upper - 1]) if upper <= n else math.nan,
+        confidence,
+        "order statistics",
+        f"quantile {p:g} of {unit}, taken as independent",
+        n=n,
+        unit=unit,
     )
 
 

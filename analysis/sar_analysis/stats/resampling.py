@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from sar_core.errors import InputError
 from sar_core.streams import stream
 
 RESAMPLES = 10_000
+MISSION_RESAMPLES = 2000
 FEW_SEEDS = 5
 LEAST = 100
 ROUNDING = 1e-12
@@ -51,6 +52,28 @@ def paired(
         gaps = first.values - second.values
         interval = _interval(first, statistic, design, reading, resamples, seed, confidence, notes, gaps)
     return dataclasses.replace(interval, estimand=f"difference, paired by seed and episode: {interval.estimand}")
+
+
+def bootstrap_mean(values: Sequence[float] | Array, label: str) -> Interval:
+    """The mean of missions (n,) that each have a seed and a layout of their own, missions drawn again; percentile.
+
+    ``label`` seeds the draws, so that the figures of one study do not share them.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    draws = stream(f"bootstrap {label}").integers(0, len(data), (MISSION_RESAMPLES, len(data)))
+    low, high = np.quantile(data[draws].mean(axis=1), (0.025, 0.975))
+    estimand = "mean of new missions, taken as independent"
+    return Interval(
+        float(data.mean()),
+        float(low),
+        float(high),
+        0.95,
+        "bootstrap over missions, percentile",
+        estimand,
+        MISSION_RESAMPLES,
+        n=len(data),
+        unit="missions",
+    )
 
 
 def distribution(scores: Scores, statistic: Statistic, design: Design, resamples: int, seed: int) -> Array:

@@ -24,6 +24,16 @@ def listed(items: Sequence[object]) -> str:
     return head if len(items) <= NAMED else f"{head} and {len(items) - NAMED} more"
 
 
+def numbers(items: Sequence[int], most: int = 12) -> str:
+    """A list of seeds or episodes, shortened where it runs on without a gap."""
+    if not items:
+        return "none"
+    if len(items) > 2 and list(items) == list(range(items[0], items[-1] + 1)):
+        return f"{items[0]} to {items[-1]}"
+    head = ", ".join(map(str, items[:most]))
+    return head if len(items) <= most else f"{head} and {len(items) - most} more"
+
+
 @dataclass(frozen=True)
 class Scores:
     """``values`` is (seeds, episodes); ``levels`` and ``layouts`` name each episode's noise level and layout.

@@ -90,7 +90,7 @@ def median_time(times: ArrayLike, observed: ArrayLike, confidence: float = 0.95)
     if n == 1:
         notes.append("one mission: says nothing about any other")
     estimand = "median time, missions taken as independent"
-    return Interval(value, early, late, confidence, "Kaplan-Meier, log-log", estimand, notes=tuple(notes))
+    return Interval(value, early, late, confidence, "Kaplan-Meier, log-log", estimand, notes=tuple(notes), n=n)
 
 
 def _first(times: Array, curve: Array) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -17,6 +16,7 @@ from sar_analysis.results.document import build_results
 from sar_analysis.table import analyze
 from sar_core.errors import MissingDataError
 from tests.unit.sar_analysis.bagmaker import Made, straight
+from tests.unit.sar_analysis.recordmaker import record
 
 RESAMPLES = 200
 VICTIM = [(7, 0, (20.0, 50.0, 0.5))]
@@ -69,52 +69,6 @@ def test_zeros_keep_an_interval(tmp_path: Path) -> None:
     text = page(campaign(tmp_path))
     assert "0 of 4: 0.0 % [0.0, 60.2]" in lines_of(text, "False alarms and collisions")
     assert "not reached (0 of 4)" in lines_of(text, "Times")
-
-
-def record(**changes: Any) -> str:
-    """A record with everything the reader asks for, as sar-eval run --json prints it."""
-    drone = {"path_m": 10.0, "batt": 99.0}
-    names = ("episode_id", "tier", "world", "vehicle", "pattern", "profile", "config_sha256")
-    result: dict[str, Any] = dict.fromkeys(names, "x") | {
-        "seed": 1,
-        "episode": 1,
-        "valid": True,
-        "invalid_reason": None,
-        "flight_time_s": 20.0,
-        "search_time_s": 10.0,
-        "coverage_240s": 0.5,
-        "coverage": 0.5,
-        "coverage_curve": [0.0, 0.5],
-        "time_to_95_s": None,
-        "overlap_ratio": 0.1,
-        "detections": 0,
-        "false_alarms": 0,
-        "gdop": None,
-        "time_to_first_detection_s": None,
-        "localization_error_m": None,
-        "collisions": 0,
-        "near_misses": 0,
-        "geofence_breaches": 0,
-        "min_separation_m": 5.0,
-        "min_clearance_m": 4.0,
-        "path_m": 10.0,
-        "num_drones": 1,
-        "drones": [drone],
-        "episode_set": "rules-1",
-        "version": "0",
-        "configuration": {
-            "radio": "default",
-            "sigma": 0.05,
-            "kappa": "inf",
-            "episode_set": "rules-1",
-            "world_sha256": "0" * 64,
-            "victim_absent": False,
-        },
-        "collisions_by_kind": {"drone_drone": 0, "drone_obstacle": 0, "drone_ground": 0},
-        "victims": [],
-        "failsafes": [],
-    }
-    return json.dumps({"schema_version": 1, "result": result | changes})
 
 
 def test_nan_in_a_record_is_named_and_left_out(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sar_analysis.table import analyze, find_bags
 from sar_core.errors import MissingDataError
 from tests.unit.sar_analysis.bagmaker import Made, straight
-from tests.unit.sar_analysis.test_degenerate import record
+from tests.unit.sar_analysis.recordmaker import record
 
 
 def bag(folder: Path, seed: int = 0, speed: float = 8.0, **more: object) -> Path:

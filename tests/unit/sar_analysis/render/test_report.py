@@ -15,7 +15,7 @@ from sar_analysis.render import report
 from sar_analysis.render.figures import FIGURES
 from sar_analysis.render.latex import escape
 from sar_analysis.render.report import TEXTS, default_place, write_report
-from sar_analysis.results.document import results_schema
+from sar_analysis.results.model import results_schema
 from sar_core.errors import InputError, MissingDependencyError
 from tests.unit.sar_analysis.test_degenerate import campaign
 

@@ -70,13 +70,19 @@ def test_the_command_names_no_folder_of_this_machine(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("file", "told"),
-    [("__main__.py", "python -m pack"), ("tool.py", "python -m pack.tool"), ("../tool.py", "tool.py")],
+    [
+        ("__main__.py", "python -m pack"),
+        ("tool.py", "python -m pack.tool"),
+        ("room/tool.py", "python -m pack.room.tool"),
+        ("../tool.py", "tool.py"),
+    ],
 )
 def test_a_module_is_told_as_it_is_started(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str, told: str
 ) -> None:
     package = tmp_path / "pack"
-    package.mkdir()
+    (package / "room").mkdir(parents=True)
     (package / "__init__.py").touch()
+    (package / "room" / "__init__.py").touch()
     monkeypatch.setattr(sys, "argv", [str((package / file).resolve()), "runs"])
     assert host()["command"] == f"{told} runs"

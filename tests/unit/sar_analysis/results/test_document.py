@@ -23,7 +23,8 @@ from sar_analysis.prereg import prereg
 from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.render.page import render
 from sar_analysis.render.panels import registration
-from sar_analysis.results.document import build_results, results_schema
+from sar_analysis.results.document import build_results
+from sar_analysis.results.model import results_schema
 from sar_analysis.results.sections import coverage_curve
 from sar_analysis.table import Problem, Table
 from sar_core.errors import ContractError, InputError, MissingDataError

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from sar_analysis.render.figures import make_figure
-from sar_analysis.results.efficiency import as_plain, curves, main, read_points
+from sar_analysis.render.trainingcurves import main
+from sar_analysis.results.efficiency import as_plain, curves, read_points
 from sar_analysis.stats.resampling import bootstrap
 from sar_analysis.stats.scores import of_matrix
 from sar_analysis.stats.statistics import iqm_of

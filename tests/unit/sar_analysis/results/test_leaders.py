@@ -146,12 +146,12 @@ def test_a_tie_is_called_one(base: EpisodeMetrics) -> None:
 def test_misses_count_as_the_worst_and_never_help(base: EpisodeMetrics) -> None:
     by_metric = {g.metric: g.value for g in goals(240.0)}
     assert by_metric["victims_found"](base) == 0.5
-    assert by_metric["localization_error_m"](base) == (2.0 + 10.0) / 2
+    assert by_metric["mean_localization_error_m"](base) == (2.0 + 10.0) / 2
     assert by_metric["time_to_95_s"](base) == 240.0
     late = dataclasses.replace(base, time_to_first_detection_s=250.0)
     assert by_metric["time_to_first_detection_s"](late) == 240.0, "a report on the way home is none within the search"
     deaf = dataclasses.replace(base, detections=None, false_alarms=None, victims=())
-    names = ("victims_found", "localization_error_m", "time_to_first_detection_s", "missions_with_false_alarm")
+    names = ("victims_found", "mean_localization_error_m", "time_to_first_detection_s", "missions_with_false_alarm")
     assert [by_metric[name](deaf) for name in names] == [None] * 4
 
 

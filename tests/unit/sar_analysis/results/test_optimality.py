@@ -16,7 +16,8 @@ from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.metrics.task import TASK, task_of, task_sha256
 from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.render.page import render
-from sar_analysis.results.document import build_results, results_schema
+from sar_analysis.results.document import build_results
+from sar_analysis.results.model import results_schema
 from sar_analysis.results.optimality import beyond, gap_scores, gaps, load_reference
 from sar_analysis.stats.aggregate import optimality_gap
 from sar_analysis.stats.resampling import bootstrap

@@ -13,17 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.unit.sar_analysis.test_leaders import base, campaign
 
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.results.conditions import group, merge
-from sar_analysis.results.document import build_results, results_schema
+from sar_analysis.results.document import build_results
+from sar_analysis.results.model import results_schema
 from sar_analysis.results.stagegap import Foretold, kendall_tau, stage_gap
 from sar_analysis.results.summary import NOISE
 from sar_analysis.stage1.rows import Stage1Row, read_stage1
 from sar_analysis.table import Table
 from sar_core.errors import ContractError, MissingDataError
+from tests.unit.sar_analysis.results.test_leaders import base, campaign
 
 __all__ = ["base"]
 

@@ -11,7 +11,8 @@ from scipy import stats
 
 from sar_analysis.bags.reader import read_bag
 from sar_analysis.metrics.metrics import search_span
-from sar_analysis.results.tiergap import as_markdown, compare, missions_in, tracking
+from sar_analysis.render.tiertable import as_markdown
+from sar_analysis.results.tiergap import compare, missions_in, tracking
 from sar_core.errors import ContractError, MissingDataError
 from sar_eval.episode.flight import Flight, fly_episode
 from sar_eval.scenario.model import Scenario

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
-from tests.unit.sar_analysis.test_leaders import base, campaign
 
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
-from sar_analysis.results.upstream import CLAIMS, Claim, Measured, upstream_claims, verdict
+from sar_analysis.results.upstream import CLAIMS, Claim, upstream_claims, verdict
+from sar_analysis.stats.interval import Interval
+from tests.unit.sar_analysis.results.test_leaders import base, campaign
 
 __all__ = ["base"]
 
@@ -35,11 +37,12 @@ AT_LEAST = dataclasses.replace(AT_MOST, metric="coverage_240s", limit=0.95, side
     ],
 )
 def test_the_verdict_is_the_intervals(claim: Claim, low: float | None, high: float | None, told: str) -> None:
-    assert verdict(claim, Measured(1.0, low, high, 30)) == told
+    ends = [math.nan if end is None else end for end in (low, high)]
+    assert verdict(claim, Interval(1.0, *ends, 0.95, "", "", n=30)) == told
 
 
 def test_what_nothing_measures_is_not_judged() -> None:
-    assert verdict(AT_MOST, None) == verdict(AT_MOST, Measured(why="nothing found")) == "not measured here"
+    assert verdict(AT_MOST, None) == verdict(AT_MOST, "nothing found") == "not measured here"
 
 
 def village(base: EpisodeMetrics, **more: Any) -> list[EpisodeMetrics]:

@@ -48,6 +48,28 @@ def test_poisson_gives_garwoods_table() -> None:
         assert interval.estimand.startswith("events per flight hour")
 
 
+def test_quantile_interval_of_ten_is_the_second_and_the_ninth() -> None:
+    """Printed tables of the sign-test interval for a median: n = 10, ranks 2 and 9, 97.9 % confidence."""
+    found = rates.order_quantile([float(k) for k in range(10, 0, -1)], 0.5)
+    assert (found.value, found.low, found.high, found.n) == (5.0, 2.0, 9.0, 10)
+
+
+def test_quantile_interval_covers_what_it_promises() -> None:
+    rng = np.random.default_rng(3)
+    truth = scipy.stats.expon.ppf(0.5)
+    found = [rates.order_quantile(rng.exponential(size=25).tolist(), 0.5) for _ in range(400)]
+    assert sum(interval.low <= truth <= interval.high for interval in found) / 400 > 0.93
+
+
+def test_an_upper_end_that_does_not_exist_is_not_invented() -> None:
+    """All n lie below the 95 % quantile with probability 0.95^n, which is under 2.5 % from n = 72 on."""
+    assert 0.95**72 < 0.025 < 0.95**71
+    values = [float(k) for k in range(72)]
+    few, enough = rates.order_quantile(values[:71], 0.95), rates.order_quantile(values, 0.95)
+    assert math.isnan(few.high) and few.ends["high"] is None
+    assert enough.high == 71.0
+
+
 def test_detectable_difference_gives_the_classic_sample_size() -> None:
     """A paired t-test for d = 0.5 at 5 % two-sided and 80 % power needs 34 pairs (Cohen 1988; G*Power 3.1)."""
     assert rates.detectable_difference(1.0, 34) < 0.5 < rates.detectable_difference(1.0, 33)

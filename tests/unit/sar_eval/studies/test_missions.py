@@ -1,73 +1,89 @@
-"""Rates with intervals against scipy and against brute force; seeds of calibration stay out of evaluations."""
+"""The terminal's figures are the report's; seeds of calibration stay out of evaluations."""
 
 from __future__ import annotations
 
-import math
+import json
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy import stats
 
+from sar_analysis.results.document import build_results
+from sar_analysis.table import analyze
 from sar_core.errors import InputError
+from sar_eval.cli.studies import _plain, _table
 from sar_eval.episode.pool import CALIBRATION_SEED, plan_missions
 from sar_eval.scenario.model import Scenario
 from sar_eval.studies.calibration import plan_calibration
-from sar_eval.studies.missions import percentile_of, poisson_rate, proportion, summarise
+from sar_eval.studies.missions import KEYS, summarise
+from tests.unit.sar_analysis.recordmaker import record, result
 
 
-@pytest.mark.parametrize(("k", "n"), [(0, 50), (1, 50), (25, 50), (50, 50), (0, 150)])
-def test_a_proportion_has_the_clopper_pearson_interval(k: int, n: int) -> None:
-    rate = proportion(k, n)
-    assert rate is not None
-    low = stats.beta.ppf(0.025, k, n - k + 1) if k else 0.0
-    high = stats.beta.ppf(0.975, k + 1, n - k) if k < n else 1.0
-    assert (rate.value, rate.low, rate.high) == pytest.approx((k / n, low, high), abs=1e-9)
+def victim(found: bool, time_s: float = 50.0, error_m: float = 2.0) -> dict[str, Any]:
+    seen = {"time_s": time_s, "error_m": error_m, "final_error_m": error_m / 2, "gdop": 1.3, "views": 2}
+    return {"x": 1.0, "y": 2.0, "detected": found, **(seen if found else dict.fromkeys(seen))}
 
 
-def test_none_of_150_still_allows_two_and_a_half_percent() -> None:
-    rate = proportion(0, 150)
-    assert rate is not None and rate.high == pytest.approx(0.0243, abs=1e-4)
-
-
-@pytest.mark.parametrize("events", [0, 1, 7])
-def test_a_poisson_interval_is_exact(events: int) -> None:
-    rate = poisson_rate(events, 2.0)
-    assert rate is not None
-    if events:
-        assert stats.poisson.sf(events - 1, 2.0 * rate.low) == pytest.approx(0.025)
-    assert stats.poisson.cdf(events, 2.0 * rate.high) == pytest.approx(0.025)
-
-
-def test_a_percentile_counts_never_as_infinite() -> None:
-    rate = percentile_of([1.0, 2.0, math.inf, math.inf, math.inf], 0.5, "x")
-    assert rate is not None and rate.value == math.inf and rate.high == math.inf
-
-
-def test_the_bootstrap_covers_the_median_of_a_known_law() -> None:
-    rng = np.random.default_rng(3)
-    hits = 0
-    for _ in range(200):
-        rate = percentile_of(list(rng.exponential(1.0, 60)), 0.5, "coverage")
-        assert rate is not None
-        hits += rate.low <= math.log(2.0) <= rate.high
-    assert 0.88 <= hits / 200 <= 0.99
-
-
-def mission(found: bool, alarms: int | None, valid: bool = True, collisions: int = 0) -> dict[str, Any]:
-    victim = {"detected": found, "time_s": 50.0, "error_m": 2.0, "final_error_m": 1.0}
-    return {
+def mission(found: bool, alarms: int | None, valid: bool = True, collisions: int = 0, **more: Any) -> dict[str, Any]:
+    alarm = {"time_s": 9.0, "address": 1, "kind": "rescuer", "x": 0.0, "y": 0.0, "confidence": 0.9, "distance_m": 40.0}
+    changes: dict[str, Any] = {
         "episode_id": f"somewhere-{found}-{alarms}",
         "valid": valid,
-        "victims": [victim],
+        "victims": [victim(found)],
+        "detections": int(found),
         "false_alarms": alarms,
-        "false_alarm_events": [{"kind": "rescuer"}] * (alarms or 0),
+        "false_alarm_events": [alarm] * (alarms or 0),
         "collisions": collisions,
         "near_misses": 2 * collisions,
-        "coverage_240s": 0.9,
+        "search_time_s": 240.0,
         "flight_time_s": 900.0,
         "num_drones": 4,
     }
+    return result(**(changes | more))
+
+
+def campaign() -> list[dict[str, Any]]:
+    """Two dozen missions, no two alike, of which some found nobody and one is INVALID."""
+    return [
+        mission(
+            k % 3 > 0,
+            k % 4,
+            valid=k != 5,
+            collisions=int(k == 7),
+            invalid_reason="interrupted" if k == 5 else None,
+            seed=k,
+            episode=k,
+            episode_id=f"made-{k}",
+            config_sha256=f"{k}",
+            coverage_240s=0.5 + 0.01 * k,
+            victims=[
+                victim(k % 3 > 0, 20.0 + 11.0 * k, 1.0 + 0.3 * k),
+                victim(k % 5 > 1, 15.0 + 7.0 * k, 9.0 - 0.3 * k),
+            ],
+        )
+        for k in range(24)
+    ]
+
+
+def test_the_terminal_and_the_report_show_the_same_numbers(tmp_path: Path) -> None:
+    flown = campaign()
+    told = _plain(summarise(flown))
+    (tmp_path / "r.jsonl").write_text("\n".join(record(**r) for r in flown))
+    (section,) = build_results(analyze(tmp_path / "r.jsonl"), resamples=200)["result"]["conditions"]
+    figures = {e["metric"]: e for e in section["estimates"]}
+    figures |= {t["metric"]: {**t, "value": t["median"]} for t in section["times"]}
+    for name, key in KEYS.items():
+        assert told[name] == {part: figures[key][part] for part in ("value", "low", "high")}, name
+    assert told["mean_coverage_240s"] == figures["coverage_240s"]["value"]
+    assert told["flight_hours"] == section["flight_hours"]
+    assert (told["missions"] - told["invalid"], told["invalid"]) == (section["missions"], section["invalid"])
+    json.dumps(told, allow_nan=False)
+
+
+def test_the_table_says_what_has_no_end() -> None:
+    cells = [cell for column in _table(summarise(campaign()), "made").columns for cell in column.cells]
+    assert "median time to each victim" in cells and "CEP50 at first report" in cells
+    assert any(str(cell).endswith(" to open") for cell in cells), "so few victims give a CEP95 no upper end"
 
 
 def test_a_summary_counts_valid_missions_only() -> None:
@@ -76,6 +92,11 @@ def test_a_summary_counts_valid_missions_only() -> None:
     assert summary.found_at_all is not None and summary.found_at_all.value == 0.5
     assert summary.false_alarms_by_kind == {"rescuer": 2}
     assert summary.false_alarms_per_hour is not None and summary.false_alarms_per_hour.value == 1.0
+
+
+def test_nothing_flown_is_no_figure() -> None:
+    summary = summarise([])
+    assert (summary.missions, summary.found_at_all, summary.time_to_detection_s) == (0, None, None)
 
 
 def test_evaluations_never_use_a_calibration_seed() -> None:

@@ -111,31 +111,20 @@ def mission_table(table: Any, tiers: str) -> Table:
     return view
 
 
-FIGURES = (
-    ("missions_with_false_alarm", "missions with a false alarm"),
-    ("missions_with_collision", "missions with a collision"),
-    ("victims_found", "victims found"),
-    ("cep50_m", "CEP50 at the first report"),
-    ("cep95_m", "CEP95 at the first report"),
-    ("coverage_240s", "coverage at 240 s, mean"),
-)
-
-
 def _summary(group: Any, tiers: str) -> Table:
     """One condition, a figure per line."""
-    wording = _library("render.wording")
+    wording, catalogue = _library("render.wording"), _library("metrics.catalogue")
     label = ", ".join(f"{name} {value}" for name, value in group.condition if value is not None)
-    flown = f"{group.missions} missions, {group.invalid} invalid, seeds {wording.numbers(group.seeds)}"
+    seeds = _library("stats.scores").numbers(group.seeds)
+    flown = f"{group.missions} missions, {group.invalid} invalid, seeds {seeds}"
     view = _table(f"Stage 2 ({tiers}): {label}; {flown}", show_header=False)
     view.add_column("figure", no_wrap=True)
     view.add_column("value")
-    for name, words in FIGURES:
-        view.add_row(words, escape(wording.estimate(_plain(group.estimate(name)), "not computed")))
+    figures = wording.by_metric(group.rows())
+    for key in catalogue.HEADLINE:
+        words = escape(wording.estimate(figures.get(key), "not computed"))
+        view.add_row(catalogue.metric(key).heading, words)
     return view
-
-
-def _plain(estimate: Any) -> dict[str, Any] | None:
-    return None if estimate is None else vars(estimate)
 
 
 def _table(title: str, show_header: bool = True) -> Table:
@@ -225,7 +214,7 @@ def prereg_check(
     parted: list[str] = []
     if against is not None:
         groups = _library("results.conditions").group(_read(against).episodes)
-        parted = list(_library("prereg.registered").departures(prereg.load_registration(registration), groups))
+        parted = list(_library("results.registered").departures(prereg.load_registration(registration), groups))
     if as_json:
         told = {"registration": str(registration), "status": match.status, "sha256": match.sha256}
         print(json.dumps({**told, "sentence": match.sentence, "deviations": parted}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -108,37 +109,30 @@ def missions(
 
 
 def _plain(summary: Any) -> dict[str, Any]:
-    return {key: vars(value) if hasattr(value, "low") else value for key, value in vars(summary).items()}
+    return {key: value.ends if hasattr(value, "ends") else value for key, value in vars(summary).items()}
 
 
 def _table(summary: Any, title: str) -> Table:
+    from sar_analysis.metrics.catalogue import metric
+    from sar_analysis.render.wording import bare, number
+    from sar_eval.studies.missions import KEYS
+
     table = Table(title=title)
     for name in ("figure", "value", "95 % interval"):
         table.add_column(name)
-    names = {
-        "found_240s": ("victims found within 240 s", "{:.1%}"),
-        "found_at_all": ("victims found at all", "{:.1%}"),
-        "time_to_detection_s": ("median time to detection (never = inf)", "{:.0f} s"),
-        "cep50_m": ("CEP50 at the first report", "{:.2f} m"),
-        "cep95_m": ("CEP95 at the first report", "{:.2f} m"),
-        "final_cep50_m": ("CEP50 at the end", "{:.2f} m"),
-        "missions_with_false_alarm": ("missions with a false alarm", "{:.1%}"),
-        "false_alarms_per_mission": ("false alarms per mission", "{:.3f}"),
-        "false_alarms_per_hour": ("false alarms per flight hour", "{:.3f}"),
-        "missions_with_collision": ("missions with a collision", "{:.1%}"),
-        "collisions_per_mission": ("collisions per mission", "{:.3f}"),
-        "near_misses_per_mission": ("near misses per mission", "{:.3f}"),
-    }
     valid = summary.missions - summary.invalid
     table.add_row("missions (invalid), victims", f"{valid} ({summary.invalid}), {summary.victims}", "")
-    for field, (label, form) in names.items():
-        rate = getattr(summary, field)
-        if rate is None:
+    for field, key in KEYS.items():
+        found = getattr(summary, field)
+        label = f"median {metric(key).heading}" if metric(key).aggregate == "median time" else metric(key).heading
+        if found is None:
             table.add_row(label, "n/a", "")
-        else:
-            table.add_row(label, form.format(rate.value), f"{form.format(rate.low)} to {form.format(rate.high)}")
-    for kind, number in sorted(summary.false_alarms_by_kind.items()):
-        table.add_row(f"false alarms from a {kind.replace('_', ' ')}", str(number), "")
+            continue
+        value = "not reached" if math.isinf(found.value) else number(key, found.value)
+        low, high = ("not reached" if math.isinf(end) else bare(key, end) for end in (found.low, found.high))
+        table.add_row(label, value, f"{low} to {high}")
+    for kind, count in sorted(summary.false_alarms_by_kind.items()):
+        table.add_row(f"false alarms from a {kind.replace('_', ' ')}", str(count), "")
     for name in summary.collided:
         table.add_row("collision in", name, "")
     return table

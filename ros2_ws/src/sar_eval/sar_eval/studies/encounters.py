@@ -16,12 +16,13 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.rates import clopper_pearson
 from sar_core.errors import InputError
 from sar_core.geometry import no_obstacles
 from sar_core.streams import stream
 from sar_eval.episode.pool import spread
 from sar_eval.scenario.prepare import load_named_vehicle
-from sar_eval.studies.missions import Rate, proportion
 from sar_sim.judging.referee import Referee, RefereeConfig
 from sar_sim.radio.link import Link
 from sar_sim.vehicle.airframe import Vehicle
@@ -280,7 +281,7 @@ class Row:
     layer: bool
     flown: int
     with_collision: int
-    collided: Rate
+    collided: Interval
     near_misses: int
     least_separation_m: float
     median_separation_m: float
@@ -294,8 +295,6 @@ def summarise(results: list[Encounter]) -> list[Row]:
     for kind, layer in dict.fromkeys((r.kind, r.layer) for r in results):
         group = [r for r in results if (r.kind, r.layer) == (kind, layer)]
         hit = sum(r.collisions > 0 for r in group)
-        rate = proportion(hit, len(group))
-        assert rate is not None
         separations = [r.min_separation_m for r in group]
         rows.append(
             Row(
@@ -303,7 +302,7 @@ def summarise(results: list[Encounter]) -> list[Row]:
                 layer,
                 len(group),
                 hit,
-                rate,
+                clopper_pearson(hit, len(group), unit="encounters"),
                 sum(r.near_misses for r in group),
                 min(separations),
                 float(np.median(separations)),

@@ -15,13 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from sar_core.streams import stream
+from sar_analysis.metrics.catalogue import METRICS
+from sar_analysis.metrics.records import of_result
+from sar_analysis.results.summary import estimate
+from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.resampling import bootstrap_mean
+from sar_analysis.stats.survival import median_time
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.pool import Spec, fly_one, plan_missions, spread
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.studies.drawing import draw_map
-from sar_eval.studies.missions import RESAMPLES, Rate, percentile_of, poisson_rate
 from sar_swarm.piloting.controller import Order
 from sar_swarm.piloting.patternlist import find
 
@@ -34,40 +38,35 @@ def scenario_of(world: str, pattern: str) -> Scenario:
     return Scenario(world=world, pattern=pattern, radio="default" if find(pattern).triangulates else None)
 
 
-def time_to_cover(spec: Spec) -> float | None:
-    """Search time until 95 % is covered; None where the batteries ended the flight before."""
+def time_to_cover(spec: Spec) -> tuple[float | None, float]:
+    """Search time until 95 % is covered, None where the batteries ended the flight before; and when that ended [s]."""
     scenario = spec.scenario.model_copy(update={"duration_s": UNLIMITED_S})
     flight = Flight(prepare(scenario, spec.seed, spec.index), None)
     while not flight.done and not flight.search_over:
         flight.advance()
         if flight.tick % 20 == 0 and flight.coverage.fraction >= COVERED:
             break
-    return flight.coverage.time_to(COVERED)
+    return flight.coverage.time_to(COVERED), flight.search_time_s
 
 
 @dataclass(frozen=True)
 class Row:
-    """One pattern in one world. Of ``unlimited`` flights without limit ``reached_95`` got there."""
+    """One pattern in one world. Of ``unlimited`` flights without limit ``reached_95`` got there.
+
+    The median time is none where half of the flights, or so few, leave its upper end open.
+    """
 
     world: str
     pattern: str
     missions: int
     invalid: int
-    coverage_240s: Rate
-    time_to_95_s: Rate | None
+    coverage_240s: Interval
+    time_to_95_s: Interval | None
     unlimited: int
     reached_95: int
-    overlap: Rate
-    collisions_per_mission: Rate | None
-    near_misses_per_mission: Rate | None
-
-
-def mean_of(values: list[float], label: str) -> Rate:
-    """Mean over missions with a percentile-bootstrap interval, seeded by the label."""
-    data = np.array(values, dtype=np.float64)
-    draws = stream(f"bootstrap {label}").integers(0, len(data), (RESAMPLES, len(data)))
-    low, high = np.quantile(data[draws].mean(axis=1), (0.025, 0.975))
-    return Rate(float(data.mean()), float(low), float(high))
+    overlap: Interval
+    collisions_per_mission: Interval | None
+    near_misses_per_mission: Interval | None
 
 
 def study(
@@ -88,7 +87,7 @@ def study(
     for world, pattern in cases:
         specs = plan_missions(scenario_of(world, pattern), missions, first_seed)
         results: list[dict[str, Any]] = []
-        times: list[float | None] = []
+        times: list[tuple[float | None, float]] = []
         for result in spread(fly_one, specs, workers):
             results.append(result)
             tell(done + len(results), total)
@@ -99,26 +98,23 @@ def study(
         yield _row(world, pattern, results, times), results
 
 
-def _finite(rate: Rate | None) -> Rate | None:
-    """A median that half of the flights never reached is none."""
-    return rate if rate is not None and math.isfinite(rate.high) else None
-
-
-def _row(world: str, pattern: str, results: list[dict[str, Any]], times: list[float | None]) -> Row:
-    valid = [r for r in results if r["valid"]]
+def _row(world: str, pattern: str, results: list[dict[str, Any]], times: list[tuple[float | None, float]]) -> Row:
+    valid = [of_result(r) for r in results if r["valid"]]
     label = f"{world} {pattern}"
+    reached = [t is not None for t, _ in times]
+    median = median_time([end if t is None else t for t, end in times], reached) if times else None
     return Row(
         world=world,
         pattern=pattern,
         missions=len(results),
         invalid=len(results) - len(valid),
-        coverage_240s=mean_of([r["coverage_240s"] for r in valid], f"coverage {label}"),
-        time_to_95_s=_finite(percentile_of([math.inf if t is None else t for t in times], 0.5, f"time {label}")),
+        coverage_240s=bootstrap_mean([c for e in valid if (c := e.coverage_240s) is not None], f"coverage {label}"),
+        time_to_95_s=median if median is not None and math.isfinite(median.high) else None,
         unlimited=len(times),
-        reached_95=sum(t is not None for t in times),
-        overlap=mean_of([r["overlap_ratio"] for r in valid], f"overlap {label}"),
-        collisions_per_mission=poisson_rate(sum(r["collisions"] for r in valid), len(valid)),
-        near_misses_per_mission=poisson_rate(sum(r["near_misses"] for r in valid), len(valid)),
+        reached_95=sum(reached),
+        overlap=bootstrap_mean([o for e in valid if (o := e.overlap_ratio) is not None], f"overlap {label}"),
+        collisions_per_mission=estimate(METRICS["collisions_per_mission"], valid),
+        near_misses_per_mission=estimate(METRICS["near_misses_per_mission"], valid),
     )
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.resampling import bootstrap_mean
 from sar_core.errors import InputError, MissingDataError
-from sar_core.streams import stream
 from sar_eval.episode.pool import Spec, fly_one, plan_missions, spread
 from sar_eval.scenario.model import Scenario
-from sar_eval.studies.missions import RESAMPLES, Rate
 from sar_swarm.sensing.confidence import auroc, brier_skill, calibration_error, reliability
 
 Floats = NDArray[np.float64]
@@ -21,12 +21,9 @@ Floats = NDArray[np.float64]
 THRESHOLDS = np.linspace(0.02, 0.98, 49)
 
 
-def paired_difference(on: list[float], off: list[float], label: str) -> Rate:
-    """Mean of on minus off over missions flown both ways, with a percentile bootstrap over missions."""
-    gaps = np.array(on, dtype=np.float64) - np.array(off, dtype=np.float64)
-    draws = stream(f"bootstrap {label}").integers(0, len(gaps), (RESAMPLES, len(gaps)))
-    low, high = np.quantile(gaps[draws].mean(axis=1), (0.025, 0.975))
-    return Rate(float(gaps.mean()), float(low), float(high))
+def paired_difference(on: list[float], off: list[float], label: str) -> Interval:
+    """Mean of on minus off over missions flown both ways."""
+    return bootstrap_mean(np.array(on, dtype=np.float64) - np.array(off, dtype=np.float64), label)
 
 
 def operating_curve(results: list[dict[str, Any]]) -> list[tuple[float, float]]:
@@ -69,10 +66,10 @@ def gate_study(
                 "missions": missions,
                 "found_on": float(np.mean(found[0])),
                 "found_forced_open": float(np.mean(found[1])),
-                "found_difference": vars(paired_difference(found[0], found[1], f"found {kappa}")),
+                "found_difference": paired_difference(found[0], found[1], f"found {kappa}").ends,
                 "false_alarms_on": float(np.mean(alarms[0])),
                 "false_alarms_forced_open": float(np.mean(alarms[1])),
-                "false_alarms_difference": vars(paired_difference(alarms[0], alarms[1], f"alarms {kappa}")),
+                "false_alarms_difference": paired_difference(alarms[0], alarms[1], f"alarms {kappa}").ends,
                 "curve_on": operating_curve(on),
                 "curve_forced_open": operating_curve(off),
             }

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sar_analysis.metrics.metrics import EpisodeMetrics
+from sar_analysis.metrics.catalogue import METRICS, of_missions
 from sar_analysis.prereg.claims import Verdict, decide
-from sar_analysis.prereg.prereg import OPEN_ENDED, Condition, Registration, deviations, load_registration, verify
+from sar_analysis.prereg.prereg import Condition, Registration, deviations, load_registration, verify
 from sar_analysis.results.conditions import Group, Level, Slot, crossed, level_of, plain_value, with_misses
 from sar_analysis.results.sections import interval
 from sar_analysis.results.summary import NOISE
@@ -103,7 +103,7 @@ def matching(condition: Condition, groups: Sequence[Group]) -> list[Group]:
 
 def tables(registration: Registration, groups: Sequence[Group]) -> dict[str, Scores | str]:
     """One crossed table per registered condition, of the registered seeds and episodes only; or why there is none."""
-    if registration.metric not in EpisodeMetrics.__dataclass_fields__:
+    if registration.metric not in {metric.key for metric in of_missions()}:
         raise InputError(f"metric {registration.metric!r} is no column of the episodes' table; see docs/metrics.md")
     found: dict[str, Scores | str] = {}
     for condition in registration.conditions:
@@ -120,10 +120,9 @@ def _table(registration: Registration, condition: Condition, mine: Sequence[Grou
     episodes = [e for e in episodes if e.seed in registration.seeds and e.episode in registration.episodes.indices]
     if not episodes:
         raise MissingDataError(f"condition {condition.name}: none of its registered missions was flown")
-    if registration.metric in OPEN_ENDED:
-        episodes = with_misses(registration.metric, episodes)
     drop, (_, holes, _) = registration.failure_policy == "best_effort", unflown(registration, mine)
-    return crossed(registration.metric, episodes, drop, holes)
+    value_of = with_misses(registration.metric) if METRICS[registration.metric].open_ended else None
+    return crossed(registration.metric, episodes, drop, holes, value_of)
 
 
 def _only_noise_differs(name: str, groups: Sequence[Group]) -> None:

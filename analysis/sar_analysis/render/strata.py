@@ -1,12 +1,12 @@
-"""Tables that look inside the figures: by seed, geometry, noise, error, rival pattern and confidence."""
+"""Tables that look inside the figures: by seed, geometry, noise, error, rival, oracle and confidence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from sar_analysis.render.texttable import TextTable, head_of, make
-from sar_analysis.render.wording import NAMES, NONE, number, remarks, spread
+from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, labels, metric
+from sar_analysis.render.wording import NONE, TextTable, head_of, make, number, remarks, spread
 
 MOST_COMPARISONS = 40
 PROFILE_TAUS_M = (1.0, 2.0, 5.0, 10.0)
@@ -14,10 +14,11 @@ PROFILE_TAUS_M = (1.0, 2.0, 5.0, 10.0)
 
 def seeds(result: Mapping[str, Any]) -> TextTable:
     tiers = {c["id"]: c["condition"]["tier"] for c in result["conditions"]}
+    keys = list(dict.fromkeys(key for row in result["seeds"] for key in row["metrics"]))
     rows = []
     for row in result["seeds"]:
         m = row["metrics"]
-        cells = (NONE if value is None else number(name, value) for name, value in m.items())
+        cells = (NONE if m.get(key) is None else number(key, m[key]) for key in keys)
         rows.append(
             (
                 f"{row['condition']} {tiers[row['condition']]}",
@@ -27,17 +28,8 @@ def seeds(result: Mapping[str, Any]) -> TextTable:
                 *cells,
             )
         )
-    columns = (
-        "with a false alarm",
-        "with a collision",
-        "near misses per mission",
-        "victims found",
-        "CEP50",
-        "coverage",
-        "return",
-    )
     caption = "Shares of the seed's missions, medians of its found victims, means of coverage and return; no intervals."
-    return make(result, "seeds", "Each seed", ("id", "missions", "invalid", "seed", *columns), rows, caption)
+    return make(result, "seeds", "Each seed", ("id", "missions", "invalid", "seed", *labels(keys)), rows, caption)
 
 
 def patterns(result: Mapping[str, Any]) -> TextTable:
@@ -60,10 +52,10 @@ def patterns(result: Mapping[str, Any]) -> TextTable:
     return make(result, "patterns", "Pattern by pattern", columns, rows, caption)
 
 
-def _goal(metric: str, item: Mapping[str, Any] | None) -> str:
+def _goal(key: str, item: Mapping[str, Any] | None) -> str:
     if item is None:
         return NONE
-    return number(metric, item["value"]) if item["low"] is None else spread(metric, item)
+    return number(key, item["value"]) if item["low"] is None else spread(key, item)
 
 
 def bands(result: Mapping[str, Any]) -> TextTable:
@@ -89,25 +81,13 @@ def envelope(result: Mapping[str, Any]) -> TextTable:
     found = result["noise_envelope"] if len(levels) > 1 else []
     rows = []
     for row in found:
-        names = ("missions_with_detection", "missions_with_false_alarm", "cep50_m")
-        cells = (NONE if row[name] is None else f"{spread(name, row[name])}, n {row[name]['n']}" for name in names)
+        cells = (NONE if row[key] is None else f"{spread(key, row[key])}, n {row[key]['n']}" for key in NOISE_ENVELOPE)
         where = f"{row['world']} · {row['pattern'].replace('_', ' ')}"
         noise = (f"{row['sigma']:g}", f"{row['kappa']:g}" if not isinstance(row["kappa"], str) else "∞")
         presence = "absent" if row["victim_absent"] else "present"
         head = (f"{row['condition']} {row['tier']}", str(row["missions"]), str(row["invalid"]))
         rows.append((*head, *noise, where, presence, *cells))
-    columns = (
-        "id",
-        "missions",
-        "invalid",
-        "σ",
-        "κ",
-        "where",
-        "victims",
-        "missions with a detection",
-        "with a false alarm",
-        "CEP50",
-    )
+    columns = ("id", "missions", "invalid", "σ", "κ", "where", "victims", *labels(NOISE_ENVELOPE))
     caption = "Shares: two-sided Clopper-Pearson. CEP50: order statistics. No resampling."
     return make(result, "noise", "Noise envelope", columns, rows, caption)
 
@@ -130,7 +110,7 @@ def profiles(result: Mapping[str, Any]) -> TextTable:
 def comparisons(result: Mapping[str, Any]) -> TextTable:
     rows = []
     for row in result["comparisons"][:MOST_COMPARISONS]:
-        head = (NAMES[row["metric"]], row["first"], row["second"])
+        head = (metric(row["metric"]).heading, row["first"], row["second"])
         if "refused" in row:
             rows.append((*head, f"refused: {row['refused'].partition(': ')[2]}", *[NONE] * 4))
             continue
@@ -150,6 +130,30 @@ def comparisons(result: Mapping[str, Any]) -> TextTable:
         f"uncorrected, finds with a power of 80 %. {result['comparisons_note']}{told}"
     )
     return make(result, "comparisons", "Pattern against pattern", columns, rows, caption)
+
+
+def oracle(result: Mapping[str, Any]) -> TextTable:
+    """As words; no table where no reference was given."""
+    part = result["optimality"]
+    if part is None:
+        return make(result, "optimality", "Against the oracle", (), (), "")
+    rows, said = [], []
+    for c in part["conditions"]:
+        head = (f"{c['id']} {c['tier']}", str(c["missions"]), str(c["invalid"]))
+        if "refused" in c:
+            rows.append((*head, "refused", "refused"))
+            said.append(f"{c['id']} refused: {c['refused']}.")
+            continue
+        rows.append((*head, f"{c['value']:.4f} [{c['low']:.4f}, {c['high']:.4f}]", f"{c['beyond']} of {c['n']}"))
+        said += [f"{note}." for note in c["notes"]]
+    reference = part["reference"]
+    caption = (
+        f"Mean of 1 - return / oracle's return, not below 0; reference {reference['name']}, flown by sar_eval "
+        f"{reference['version']}. Student's t over seeds, these episodes, no resampling. The oracle knows the victims "
+        "but is no bound: the last column counts missions that returned more. "
+    )
+    columns = ("id", "missions", "invalid", "optimality gap", "beyond the oracle")
+    return make(result, "optimality", "Against the oracle", columns, rows, caption + " ".join(dict.fromkeys(said)))
 
 
 def reliability(result: Mapping[str, Any]) -> TextTable:
