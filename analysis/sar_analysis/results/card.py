@@ -148,7 +148,7 @@ def not_computed(episodes: Sequence[EpisodeMetrics], against_oracle: bool, foret
     if not foretold:
         found.append({"what": "Stage 1 against Stage 2", "why": "no Stage-1 results were given (--stage1)"})
     trained = any(e.configuration.get("policy") for e in episodes)
-    why = "missions hold no evaluations made during training; python -m sar_analysis.render.trainingcurves takes those"
+    why = "missions hold no evaluations made during training; sar-eval efficiency takes those"
     if not trained:
         why = "no learned policy was flown, so nothing was trained"
     return [*found, {"what": "sample-efficiency curves", "why": why}]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from sar_analysis.render.figures import make_figure
-from sar_analysis.render.trainingcurves import main
 from sar_analysis.results.efficiency import as_plain, curves, read_points
 from sar_analysis.stats.resampling import bootstrap
 from sar_analysis.stats.scores import of_matrix
 from sar_analysis.stats.statistics import iqm_of
 from sar_core.errors import InputError, MissingDataError
+from sar_eval.cli.analysis import efficiency
 
 STEPS, SEEDS, EPISODES = (0, 1000, 5000), (2, 4, 7), (0, 1, 2, 3, 9)
 
@@ -105,7 +105,7 @@ def test_no_file_and_no_points_are_said(tmp_path: Path) -> None:
 def test_the_command_prints_and_draws_what_was_computed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="figures need it; get it with: pip install 'sar-eval[report]'")
     path = write(tmp_path / "points.jsonl")
-    main([str(path), "--title", "Stage 1", "--out", str(tmp_path / "out")])
+    efficiency(path, "Stage 1", tmp_path / "out")
     plain = as_plain(curves(read_points(path)))
     assert json.loads(capsys.readouterr().out) == plain
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["efficiency.png", "efficiency.svg"]

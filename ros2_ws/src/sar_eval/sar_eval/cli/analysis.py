@@ -252,3 +252,37 @@ def draw(
     with err.status("reading the bag"):
         draw_bag(bag, picture)
     say(f"{picture} written")
+
+
+def tiergap(
+    first: Annotated[Path, typer.Argument(help="Folder of bags on one tier, such as a campaign's.")],
+    second: Annotated[Path, typer.Argument(help="Folder of bags of the same missions on the other.")],
+    as_json: Json = False,
+) -> None:
+    """Compare the same missions on two tiers, from their bags: means, and paired differences with intervals.
+
+    Example: sar-eval tiergap runs/embedded runs/sih
+    """
+    with err.status("reading the bags"):
+        found = _library("results.tiergap").compare(first, second)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        say(_library("render.tiertable").as_markdown(found))
+
+
+def efficiency(
+    points: Annotated[Path, typer.Argument(help="JSONL of evaluations made during training.")],
+    title: Annotated[str, typer.Option(help="What the picture is called; name the tier.")] = "Training",
+    pictures: Annotated[Path | None, typer.Option("--out", help="Folder for the picture.")] = None,
+) -> None:
+    """Print sample-efficiency curves as JSON: the IQM of every evaluated step with its interval; draw them if asked.
+
+    Example: sar-eval efficiency points.jsonl --title "Stage 1" --out figures
+    """
+    library = _library("results.efficiency")
+    plain = library.as_plain(library.curves(library.read_points(points)))
+    print(json.dumps(plain, indent=1))
+    if pictures is not None:
+        drawn = {"result": {"title": title, "sample_efficiency": plain}}
+        _library("render.figures").draw_figures(drawn, pictures)

@@ -11,7 +11,7 @@ import typer
 
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
-from sar_eval.cli.analysis import analyze, draw, prereg_app, report
+from sar_eval.cli.analysis import analyze, draw, efficiency, prereg_app, report, tiergap
 from sar_eval.cli.campaign import merge, pack, publish, stage2
 from sar_eval.cli.compiling import compile_
 from sar_eval.cli.console import stop
@@ -50,7 +50,10 @@ PANELS: dict[str, dict[str, Verb]] = {
         **{"eval": evaluate, "stage1": stage1, "median-seeds": median_seeds, "stage2": stage2},
         **{"merge": merge, "pack": pack, "publish": publish},
     },
-    "Analyse": {"analyze": analyze, "report": report, "draw": draw, "prereg": prereg_app},
+    "Analyse": {
+        **{"analyze": analyze, "report": report, "draw": draw, "tiergap": tiergap, "efficiency": efficiency},
+        "prereg": prereg_app,
+    },
     "Studies": {
         **{"missions": missions, "patterns": patterns, "encounters": encounters, "sweep": sweep},
         **{"gate-study": gate_study, "reliability": reliability, "calibrate": calibrate},
