@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sar_core.errors import ContractError, InputError
@@ -24,6 +26,7 @@ from sar_eval.campaign.manifest import (
 )
 from sar_eval.campaign.plan import Choice, make_plan
 from sar_eval.scenario.model import Scenario
+from sar_swarm.piloting import patternlist
 
 ROOT = Path(__file__).resolve().parents[4]
 CHOICE = Choice(Scenario(drones=2), ("village",), ("spiral",), "present", (1,), (0, 1), episode_set="v1")
@@ -83,6 +86,15 @@ def test_other_code_is_named(changed: dict[str, Any], named: str) -> None:
     other = replace(manifest, decides={**manifest.decides, "code": {**manifest.decides["code"], **changed}})
     with pytest.raises(InputError, match=named):
         check_same(other, manifest, Path("c"))
+
+
+def test_the_file_of_a_pattern_of_ones_own_is_an_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patternlist, "_PATTERNS", dict(patternlist._PATTERNS))
+    patternlist.register(patternlist.Pattern("own", "here", route=lambda *_: np.zeros((1, 2))))
+    (inputs,) = made(patterns=("own",)).decides["inputs"]["conditions"].values()
+    (shipped,) = made().decides["inputs"]["conditions"].values()
+    assert inputs["pattern_sha256"] == hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    assert "pattern_sha256" not in shipped, "its code is hashed with the packages"
 
 
 def test_gazebos_models_are_an_input() -> None:

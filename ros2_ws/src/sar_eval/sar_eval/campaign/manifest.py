@@ -25,6 +25,7 @@ from sar_eval.campaign.sources import code, leaves, stage1_sources
 from sar_eval.scenario.model import SET_DECIDES, Episode
 from sar_eval.scenario.resources import share_dir
 from sar_eval.scenario.tiers import piloted
+from sar_swarm.piloting.patternlist import LEARNED, STANDARD, pattern_file
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
@@ -129,6 +130,8 @@ def input_hashes(episode: Episode) -> dict[str, Any]:
         folder = share_dir("models")
         models = {f.relative_to(folder).as_posix(): file_sha256(f) for f in folder.rglob("*") if f.is_file()}
         found["models_sha256"] = _digest(models)
+    if episode.scenario.pattern not in (*STANDARD, LEARNED):
+        found["pattern_sha256"] = file_sha256(pattern_file(episode.scenario.pattern))
     return found
 
 

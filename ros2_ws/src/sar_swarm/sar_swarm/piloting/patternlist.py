@@ -9,6 +9,7 @@ entry point of the group ``sar_eval.patterns``, whose name is the pattern's and 
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from enum import IntEnum
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Literal
 
 from sar_core.errors import InputError
@@ -29,7 +31,7 @@ Function = Callable[..., Any] | str
 
 
 class Twin(IntEnum):
-    """Compiled copies of decisions (``planning.waypoints``) that Stage 1 flies."""
+    """Compiled copies of decisions (``piloting.waypoints``) that Stage 1 flies."""
 
     PHEROMONE = 1
     FIELD = 2
@@ -111,6 +113,14 @@ def function_of(given: Function) -> Callable[..., Any]:
     module, _, function = given.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), function)
     return found
+
+
+def pattern_file(name: str) -> Path:
+    """The source file of a pattern's function, for who must know whether it has changed."""
+    pattern = find(name)
+    given = pattern.decide if pattern.route is None else pattern.route
+    assert given is not None, "a learned policy has weights in place of a rule"
+    return Path(inspect.getfile(function_of(given)))
 
 
 def table() -> str:
