@@ -14,8 +14,8 @@ from collections import deque
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
-from sar_eval.campaign.plan import Choice, Plan, Task, make_plan
-from sar_eval.campaign.workers import Crew, Job, rss_and_files
+from sar_eval.campaign.plan import CampaignChoice, CampaignPlan, MissionTask, make_plan
+from sar_eval.campaign.workers import MissionJob, WorkerCrew, rss_and_files
 from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.scenario.model import Scenario
@@ -24,11 +24,13 @@ LOOPS = 2
 ROUNDS = 3
 
 
-def _plan(scenario: Scenario, episodes: int) -> Plan:
-    return make_plan(Choice(scenario, (scenario.world,), (scenario.pattern,), "present", (1,), tuple(range(episodes))))
+def _plan(scenario: Scenario, episodes: int) -> CampaignPlan:
+    return make_plan(
+        CampaignChoice(scenario, (scenario.world,), (scenario.pattern,), "present", (1,), tuple(range(episodes)))
+    )
 
 
-def _loop(tasks: list[Task], ready: Barrier, done: Barrier) -> None:
+def _loop(tasks: list[MissionTask], ready: Barrier, done: Barrier) -> None:
     """A bare loop: prepare, fly, next. One mission before the clock starts, to load what is compiled."""
     fly_episode(tasks[0].prepare(), None)
     ready.wait()
@@ -37,7 +39,7 @@ def _loop(tasks: list[Task], ready: Barrier, done: Barrier) -> None:
     done.wait()
 
 
-def bare(tasks: list[Task]) -> float:
+def bare(tasks: list[MissionTask]) -> float:
     """Seconds for all tasks in two loops side by side."""
     context = multiprocessing.get_context("spawn")
     ready, done = context.Barrier(LOOPS + 1), context.Barrier(LOOPS + 1)
@@ -53,14 +55,14 @@ def bare(tasks: list[Task]) -> float:
     return taken
 
 
-def crewed(tasks: list[Task]) -> float:
+def crewed(tasks: list[MissionTask]) -> float:
     """Seconds for all tasks by two workers, from the moment both have flown one."""
-    queue = deque([Job(tasks[0])] * LOOPS)
+    queue = deque([MissionJob(tasks[0])] * LOOPS)
     taken = 0.0
     began = time.perf_counter()
-    for flown, _ in enumerate(Crew(LOOPS).fly(lambda: queue.popleft() if queue else None, lambda: None), start=1):
+    for flown, _ in enumerate(WorkerCrew(LOOPS).fly(lambda: queue.popleft() if queue else None, lambda: None), start=1):
         if flown == LOOPS:
-            queue.extend(Job(task) for task in tasks)
+            queue.extend(MissionJob(task) for task in tasks)
             began = time.perf_counter()
         taken = time.perf_counter() - began
     return taken
@@ -86,8 +88,8 @@ def flatness(episodes: int = 500) -> dict[str, Any]:
     scenario = Scenario(world="village", drones=2, duration_s=1.0)
     plan = _plan(scenario, episodes)
     compile_kernels(plan.samples[0])
-    crew = Crew(1)
-    queue = deque(Job(task) for task in plan.tasks)
+    crew = WorkerCrew(1)
+    queue = deque(MissionJob(task) for task in plan.tasks)
     samples = []
     for flown, _ in enumerate(crew.fly(lambda: queue.popleft() if queue else None, lambda: None), start=1):
         if flown % max(1, episodes // 10) == 0 and crew.pids:

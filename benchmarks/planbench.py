@@ -29,8 +29,8 @@ from sar_core.streams import stream
 from sar_eval.scenario.resources import world_path
 from sar_sim.world.world import load_world
 from sar_swarm.planning.planmap import PlanMap, clearance_at, edge_free, plan_map
-from sar_swarm.planning.rrt_apf import Code, Problem, find_corners, plan_path
-from sar_swarm.planning.trajectory import Limits, smooth
+from sar_swarm.planning.rrt_apf import Code, PlanningProblem, find_corners, plan_path
+from sar_swarm.planning.trajectory import MotionLimits, smooth
 from sar_swarm.planning.trees import Search
 
 Floats = NDArray[np.float64]
@@ -124,7 +124,7 @@ def _course(name: str, obstacles: Floats, bounds: tuple[float, ...], count: int)
 def solve_ours(course: Course, key: int, search: Search = FIRST) -> Tally:
     seconds, found, checks = np.empty(len(course.problems)), np.empty(len(course.problems), bool), 0
     for k, (start, goal) in enumerate(course.problems):
-        problem = Problem(start, goal, course.plan, CLEARANCE_M, search)
+        problem = PlanningProblem(start, goal, course.plan, CLEARANCE_M, search)
         began = time.process_time_ns()
         result = find_corners(problem, key + k)
         seconds[k] = 1e-9 * (time.process_time_ns() - began)
@@ -378,7 +378,7 @@ def latencies(course: Course, quick: bool, tell: Callable[[str], None]) -> list[
             PUBLISHED_US,
         )
     ]
-    problems = [Problem(start, goal, course.plan, CLEARANCE_M) for start, goal in course.problems]
+    problems = [PlanningProblem(start, goal, course.plan, CLEARANCE_M) for start, goal in course.problems]
     corners = [find_corners(problem, 0).points for problem in problems]
     n = len(problems)
     found.append(
@@ -387,7 +387,7 @@ def latencies(course: Course, quick: bool, tell: Callable[[str], None]) -> list[
     found.append(
         Figure(
             "of which smoothing",
-            1e6 * _each(lambda k: smooth(corners[k % n], course.plan, CLEARANCE_M, Limits()), n),
+            1e6 * _each(lambda k: smooth(corners[k % n], course.plan, CLEARANCE_M, MotionLimits()), n),
             "µs",
         )
     )
@@ -397,7 +397,7 @@ def latencies(course: Course, quick: bool, tell: Callable[[str], None]) -> list[
     return found
 
 
-def _sealed(course: Course) -> Problem:
+def _sealed(course: Course) -> PlanningProblem:
     """A goal walled in on all sides, so that exactly 100 iterations are done."""
     start, goal = course.problems[0]
     x, y, z = goal
@@ -407,7 +407,7 @@ def _sealed(course: Course) -> Problem:
     ]
     clear = [row for row in course.plan.obstacles if np.linalg.norm(row[1:4] - goal) > 25.0]
     plan = plan_map(np.array([*clear, *shell]), course.plan.bounds)
-    return Problem(start, goal, plan, CLEARANCE_M, Search(budget=100, lattice=0))
+    return PlanningProblem(start, goal, plan, CLEARANCE_M, Search(budget=100, lattice=0))
 
 
 def _each(call: Callable[[int], object], times: int) -> float:

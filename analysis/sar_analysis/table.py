@@ -32,7 +32,7 @@ FEW = 3
 
 
 @dataclass(frozen=True)
-class Problem:
+class TableProblem:
     """What has no row: its kind (unreadable, unfinished, schema_version, duplicate), where it is, and why."""
 
     kind: str
@@ -40,7 +40,7 @@ class Problem:
     reason: str
 
 
-Found = tuple[str, EpisodeMetrics | Problem]
+Found = tuple[str, EpisodeMetrics | TableProblem]
 """Where something was read, and what it came to."""
 
 
@@ -49,7 +49,7 @@ class Table:
     """One row per episode, valid or not, ordered by condition, seed and episode; problems name what has no row."""
 
     episodes: tuple[EpisodeMetrics, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[TableProblem, ...]
     root: Path | None = field(default=None, compare=False)
     """Where it was read from; results leave it out, so that they do not depend on where the bags lie."""
     bags: Mapping[str, Path] = field(default_factory=dict, compare=False)
@@ -140,7 +140,7 @@ def analyze(
     return _unique((item for file in files for item in _from_records(file)), path)
 
 
-def _is_among(item: EpisodeMetrics | Problem, keys: set[str]) -> bool:
+def _is_among(item: EpisodeMetrics | TableProblem, keys: set[str]) -> bool:
     return isinstance(item, EpisodeMetrics) and item.key in keys
 
 
@@ -161,7 +161,7 @@ def _with_gates(bags: Iterable[Found], records: Iterable[Found]) -> list[Found]:
 
 def _measure_all(
     folders: list[Path], workers: int | None, tell: Callable[[int, int], None]
-) -> list[EpisodeMetrics | Problem]:
+) -> list[EpisodeMetrics | TableProblem]:
     workers = min(workers or os.cpu_count() or 1, len(folders))
     if workers == 1 or len(folders) < FEW:
         return list(_counted(map(_measure, folders), len(folders), tell))
@@ -172,18 +172,18 @@ def _measure_all(
 
 
 def _counted(
-    items: Iterable[EpisodeMetrics | Problem], of: int, tell: Callable[[int, int], None]
-) -> Iterable[EpisodeMetrics | Problem]:
+    items: Iterable[EpisodeMetrics | TableProblem], of: int, tell: Callable[[int, int], None]
+) -> Iterable[EpisodeMetrics | TableProblem]:
     for done, item in enumerate(items, start=1):
         yield item
         tell(done, of)
 
 
-def _measure(folder: Path) -> EpisodeMetrics | Problem:
+def _measure(folder: Path) -> EpisodeMetrics | TableProblem:
     try:
         return episode_metrics(folder)
     except SarError as error:
-        return Problem(_kind(error), str(folder), str(error))
+        return TableProblem(_kind(error), str(folder), str(error))
 
 
 def _kind(error: SarError) -> str:
@@ -192,12 +192,12 @@ def _kind(error: SarError) -> str:
     return "unfinished" if isinstance(error, UnfinishedError) else "unreadable"
 
 
-def _from_records(file: Path) -> list[tuple[str, EpisodeMetrics | Problem]]:
+def _from_records(file: Path) -> list[tuple[str, EpisodeMetrics | TableProblem]]:
     try:
         lines = read_text(file).splitlines()
     except (OSError, ValueError) as error:
         raise MissingDataError(f"{file}: cannot be read as text: {error}") from error
-    found: list[tuple[str, EpisodeMetrics | Problem]] = []
+    found: list[tuple[str, EpisodeMetrics | TableProblem]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -205,20 +205,20 @@ def _from_records(file: Path) -> list[tuple[str, EpisodeMetrics | Problem]]:
         try:
             found.append((where, parse_record(line, where)))
         except SarError as error:
-            found.append((where, Problem(_kind(error), where, str(error))))
+            found.append((where, TableProblem(_kind(error), where, str(error))))
     if not found:
         raise MissingDataError(f"{file}: no episode records inside")
     return found
 
 
 def _unique(
-    items: Iterable[tuple[str, EpisodeMetrics | Problem]], root: Path, bags: frozenset[str] = frozenset()
+    items: Iterable[tuple[str, EpisodeMetrics | TableProblem]], root: Path, bags: frozenset[str] = frozenset()
 ) -> Table:
     """One row per episode flown. Of duplicates the first valid one counts; the others are named."""
     kept: dict[str, tuple[str, EpisodeMetrics]] = {}
-    problems: list[Problem] = []
+    problems: list[TableProblem] = []
     for where, item in items:
-        if isinstance(item, Problem):
+        if isinstance(item, TableProblem):
             problems.append(item)
             continue
         key = item.key
@@ -229,7 +229,7 @@ def _unique(
             kept[key], (where, item) = (where, item), kept[key]
         there, chosen = kept[key]
         problems.append(
-            Problem("duplicate", where, f"{where}: the same episode as {there}, {_difference(chosen, item)}")
+            TableProblem("duplicate", where, f"{where}: the same episode as {there}, {_difference(chosen, item)}")
         )
     ordered = sorted((e for _, e in kept.values()), key=_order)
     folders = {key: Path(where) for key, (where, _) in kept.items() if where in bags}

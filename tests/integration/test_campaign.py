@@ -23,8 +23,8 @@ from sar_eval.campaign.campaign import Ending, open_campaign
 from sar_eval.campaign.ledger import LEDGER, read_ledger
 from sar_eval.campaign.manifest import Manifest, make_manifest
 from sar_eval.campaign.merging import merge
-from sar_eval.campaign.plan import Choice, Plan, flight_order, make_plan, select
-from sar_eval.campaign.workers import LOSSES, Crew, Job
+from sar_eval.campaign.plan import CampaignChoice, CampaignPlan, flight_order, make_plan, select
+from sar_eval.campaign.workers import LOSSES, MissionJob, WorkerCrew
 from sar_eval.cli.app import app
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.scenario.model import Scenario
@@ -35,18 +35,18 @@ OPTIONS = ["--pattern", "random_walk", "--seeds", "1,4,7", "--episodes", "0-3", 
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> CampaignPlan:
     """The campaign of OPTIONS: twelve short missions."""
     scenario = Scenario(drones=2, duration_s=5.0, radio=None)
     made = make_plan(
-        Choice(scenario, ("village",), ("random_walk",), "present", (1, 4, 7), (0, 1, 2, 3), episode_set="v1")
+        CampaignChoice(scenario, ("village",), ("random_walk",), "present", (1, 4, 7), (0, 1, 2, 3), episode_set="v1")
     )
     compile_kernels(made.samples[0])
     return made
 
 
 @pytest.fixture(scope="module")
-def manifest(plan: Plan) -> Manifest:
+def manifest(plan: CampaignPlan) -> Manifest:
     return make_manifest(plan)
 
 
@@ -56,10 +56,10 @@ def fly(folder: Path, manifest: Manifest, tasks: Any, flyers: Any, **options: An
 
 
 @pytest.fixture(scope="module")
-def calm(plan: Plan, manifest: Manifest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def calm(plan: CampaignPlan, manifest: Manifest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The campaign as one worker flies it, undisturbed."""
     folder = tmp_path_factory.mktemp("campaign") / "calm"
-    assert fly(folder, manifest, plan.tasks, Crew(1)).results is not None
+    assert fly(folder, manifest, plan.tasks, WorkerCrew(1)).results is not None
     return folder
 
 
@@ -72,13 +72,13 @@ def options(tmp_path: Path) -> list[str]:
 
 @pytest.mark.parametrize(("workers", "shuffle"), [(2, None), (4, 7)])
 def test_workers_and_order_change_no_byte(workers, shuffle, plan, manifest, calm, tmp_path):
-    fly(tmp_path / "c", manifest, flight_order(plan.tasks, shuffle), Crew(workers))
+    fly(tmp_path / "c", manifest, flight_order(plan.tasks, shuffle), WorkerCrew(workers))
     assert result_part(tmp_path / "c") == result_part(calm)
 
 
 def test_shards_merged_change_no_byte(plan, manifest, calm, tmp_path):
     for i in (1, 2):
-        fly(tmp_path / f"shard-{i}", manifest, select(plan, (), (i, 2)), Crew(2))
+        fly(tmp_path / f"shard-{i}", manifest, select(plan, (), (i, 2)), WorkerCrew(2))
     merge([tmp_path / "shard-2", tmp_path / "shard-1"], tmp_path / "whole")
     assert result_part(tmp_path / "whole") == result_part(calm)
 
@@ -87,7 +87,7 @@ def test_bags_below_a_url_change_no_byte_and_are_whole(plan, manifest, calm, tmp
     """Workers record on their own disk and send; the campaign's folder holds records only."""
     url = (tmp_path / "store").as_uri()
     with open_campaign(tmp_path / "c", manifest, url) as campaign:
-        ending = campaign.fly(list(plan.tasks), Crew(2), bags="all")
+        ending = campaign.fly(list(plan.tasks), WorkerCrew(2), bags="all")
     assert ending.bags_left == 0 and result_part(tmp_path / "c") == result_part(calm)
     assert not (tmp_path / "c" / "bags").exists()
     assert sorted(path.name for path in (tmp_path / "store").iterdir()) == sorted(plan.keys)
@@ -95,7 +95,7 @@ def test_bags_below_a_url_change_no_byte_and_are_whole(plan, manifest, calm, tmp
     records = read_ledger(tmp_path / "c" / LEDGER)
     assert all(records[key].run["bag"] == f"{url}/{key}" for key in plan.keys)
     with open_campaign(tmp_path / "c", manifest, url) as campaign:
-        assert campaign.fly(list(plan.tasks), Crew(1), bags="all").flown_now == 0
+        assert campaign.fly(list(plan.tasks), WorkerCrew(1), bags="all").flown_now == 0
 
 
 def test_killed_again_and_again_and_stopped_by_hand_it_changes_no_byte(options, calm, tmp_path):
@@ -130,7 +130,7 @@ def test_killed_again_and_again_and_stopped_by_hand_it_changes_no_byte(options, 
 
 
 def test_a_killed_worker_is_replaced_and_nothing_is_lost_or_doubled(plan, manifest, calm, tmp_path):
-    crew = Crew(2)
+    crew = WorkerCrew(2)
     killed: list[int] = []
 
     def kill_one(_: Any) -> None:
@@ -146,8 +146,8 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost_or_doubled(plan, manife
 def test_a_worker_told_to_stop_ends_its_flight_first(plan):
     """Autopilots would be left behind by one that is killed."""
     long = replace(plan.tasks[0], scenario=Scenario(drones=2, pattern="random_walk", duration_s=3600.0, radio=None))
-    crew = Crew(1)
-    jobs = [Job(long)]
+    crew = WorkerCrew(1)
+    jobs = [MissionJob(long)]
     begun = time.monotonic()
     workers: list[Any] = []
 
@@ -161,8 +161,8 @@ def test_a_worker_told_to_stop_ends_its_flight_first(plan):
 
 def outcomes_of(task: Any) -> tuple[list[Any], int]:
     """What a worker makes of a task that is nobody's mission, and how many workers it cost."""
-    jobs = [Job(task)]
-    crew = Crew(1)
+    jobs = [MissionJob(task)]
+    crew = WorkerCrew(1)
     found = list(crew.fly(lambda: jobs.pop() if jobs else None, lambda: None))
     return found, crew.lost
 
@@ -180,9 +180,9 @@ def test_a_mission_that_breaks_the_simulator_says_how():
 
 def test_bags_come_with_the_flight_or_afterwards_and_are_whole(plan, manifest, calm, tmp_path):
     first, second = plan.tasks[0], plan.tasks[1]
-    fly(tmp_path / "c", manifest, [first], Crew(1), bags="all")
-    fly(tmp_path / "c", manifest, [second], Crew(1))
-    ending = fly(tmp_path / "c", manifest, [first, second], Crew(1), bags="all")
+    fly(tmp_path / "c", manifest, [first], WorkerCrew(1), bags="all")
+    fly(tmp_path / "c", manifest, [second], WorkerCrew(1))
+    ending = fly(tmp_path / "c", manifest, [first, second], WorkerCrew(1), bags="all")
     assert (ending.flown_now, ending.differing) == (0, ())
     names = sorted(item.name for item in (tmp_path / "c" / "bags").iterdir())
     assert names == sorted([first.key, second.key])

@@ -19,9 +19,9 @@ from sar_eval.campaign.campaign import open_campaign
 from sar_eval.campaign.cluster import Cluster, fly_remote
 from sar_eval.campaign.ledger import LEDGER
 from sar_eval.campaign.manifest import make_manifest
-from sar_eval.campaign.plan import Choice, make_plan
+from sar_eval.campaign.plan import CampaignChoice, make_plan
 from sar_eval.campaign.sources import code
-from sar_eval.campaign.workers import Crew, Job
+from sar_eval.campaign.workers import MissionJob, WorkerCrew
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.scenario.model import Scenario
 from tests.soak.killcheck import result_part
@@ -68,12 +68,12 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(dask, tmp_path):
     address, processes = dask
     scenario = Scenario(drones=2, duration_s=5.0, radio=None)
     plan = make_plan(
-        Choice(scenario, ("village",), ("random_walk",), "present", (1, 4), tuple(range(6)), episode_set="v1")
+        CampaignChoice(scenario, ("village",), ("random_walk",), "present", (1, 4), tuple(range(6)), episode_set="v1")
     )
     compile_kernels(plan.samples[0])
     manifest = make_manifest(plan)
     with open_campaign(tmp_path / "local", manifest) as campaign:
-        campaign.fly(list(plan.tasks), Crew(1))
+        campaign.fly(list(plan.tasks), WorkerCrew(1))
     cluster = Cluster(address)
     workers_of(cluster, 2)
     told: list[Any] = []
@@ -100,8 +100,8 @@ def test_a_worker_with_other_code_is_refused(dask, monkeypatch):
 
 
 def test_a_worker_that_came_later_with_other_code_flies_nothing():
-    plan = make_plan(Choice(Scenario(), ("village",), ("spiral",), "present", (1,), (0,)))
-    outcome = fly_remote(Job(plan.tasks[0]), {**code(), "numba": "0.1"})
+    plan = make_plan(CampaignChoice(Scenario(), ("village",), ("spiral",), "present", (1,), (0,)))
+    outcome = fly_remote(MissionJob(plan.tasks[0]), {**code(), "numba": "0.1"})
     assert outcome.fatal and "numba is" in outcome.message and outcome.record is None
 
 
@@ -114,7 +114,7 @@ def test_no_scheduler_is_told_in_one_line(monkeypatch):
 def test_bags_of_a_cluster_land_in_the_campaign(dask, tmp_path):
     address, _ = dask
     plan = make_plan(
-        Choice(
+        CampaignChoice(
             Scenario(drones=2, duration_s=5.0, radio=None), ("village",), ("random_walk",), "present", (1,), (0,), "v1"
         )
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sar_eval.campaign.plan import Choice, make_plan
+from sar_eval.campaign.plan import CampaignChoice, make_plan
 from sar_eval.episode.briefing import briefing_of, make_plans
 from sar_eval.episode.flight import fly_episode
 from sar_eval.scenario.model import Scenario, load_scenario
@@ -59,7 +59,7 @@ def test_one_call_and_it_flies_in_both_stages(own: str) -> None:
     assert result["valid"] and result["episode_id"].startswith("village-columns-4x")
     rows = list(fly_matrix(plan(SCENARIO, [own], [0], [0], default_observations()), 1, lambda _: None))
     assert [row["policy"] for row in rows] == [own] and rows[0]["coverage_240s"] > 0.1
-    choice = Choice(SCENARIO, ("village",), (own, "spiral"), "present", (0,), (0,), "v1")
+    choice = CampaignChoice(SCENARIO, ("village",), (own, "spiral"), "present", (0,), (0,), "v1")
     assert [task.scenario.pattern for task in make_plan(choice).tasks] == [own, "spiral"]
     assert "| columns | one column each |" in patternlist.table()
 

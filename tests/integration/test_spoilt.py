@@ -14,8 +14,8 @@ from sar_eval.backends.backend import SimTick, SpoiltError
 from sar_eval.backends.embedded import Simulator
 from sar_eval.bag.check import check_bag
 from sar_eval.bag.encoders import REPORT_TICKS
-from sar_eval.campaign.plan import Task
-from sar_eval.campaign.workers import Job, fly_job
+from sar_eval.campaign.plan import MissionTask
+from sar_eval.campaign.workers import MissionJob, fly_job
 from sar_eval.episode import attempts as flying
 from sar_eval.episode.flight import fly_episode
 from sar_eval.scenario.model import Scenario
@@ -88,17 +88,17 @@ def test_a_flight_that_never_began_leaves_no_bag(worlds: list[int], tmp_path: Pa
 
 def test_a_campaigns_mission_that_never_began_has_a_record_and_no_bag(worlds: list[int], tmp_path: Path) -> None:
     worlds += [0] * (1 + flying.RETRIES)
-    mission = Task("m", Scenario(world="open_field", drones=2), 0, 0, "sitl")
-    outcome = fly_job(Job(mission, str(tmp_path)))
+    mission = MissionTask("m", Scenario(world="open_field", drones=2), 0, 0, "sitl")
+    outcome = fly_job(MissionJob(mission, str(tmp_path)))
     assert outcome.record is not None and outcome.record.result["invalid_reason"] == "not_ready"
     assert (outcome.bag, outcome.reason) == (None, None)
 
 
 def test_who_waits_for_a_campaign_hears_of_spoilt_attempts_and_how_far_it_is(worlds: list[int], tmp_path: Path) -> None:
     worlds += [30, -1]
-    mission = Task("m", Scenario(world="open_field", drones=2, duration_s=3.0, altitude_m=10.0), 0, 0, "sitl")
+    mission = MissionTask("m", Scenario(world="open_field", drones=2, duration_s=3.0, altitude_m=10.0), 0, 0, "sitl")
     told: list[str] = []
-    outcome = fly_job(Job(mission, str(tmp_path)), tell=told.append)
+    outcome = fly_job(MissionJob(mission, str(tmp_path)), tell=told.append)
     assert outcome.record is not None and outcome.record.result["valid"]
     spoilt, began = told
     assert spoilt.startswith("m: attempt 1 was spoilt (vehicle_lost: ") and spoilt.endswith("; it is flown again")
@@ -117,8 +117,8 @@ def test_what_is_set_up_wrongly_is_tried_once_and_ends_the_campaign(
         yield
 
     monkeypatch.setattr(flying, "backend_of", backend_of)
-    mission = Task("m", Scenario(world="open_field", drones=2), 0, 0, "sih")
-    outcome = fly_job(Job(mission, str(tmp_path)))
+    mission = MissionTask("m", Scenario(world="open_field", drones=2), 0, 0, "sih")
+    outcome = fly_job(MissionJob(mission, str(tmp_path)))
     assert (outcome.fatal, outcome.record, outcome.reason, tries) == (True, None, "wrong_autopilot", [1])
     assert outcome.message == "wrong_autopilot: vehicle 1 is the embedded autopilot"
 

@@ -18,18 +18,18 @@ from typing import Any
 import pytest
 
 from sar_eval.backends.backend import SpoiltError
-from sar_eval.episode.flight import Progress, fly_episode
+from sar_eval.episode.flight import FlightProgress, fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.record import Record
-from sar_eval.px4.health import Limits
+from sar_eval.px4.health import HealthLimits
 from sar_eval.px4.launcher import Processes
-from sar_eval.px4.wire import Wire
+from sar_eval.px4.wire import VehicleWire
 from sar_eval.px4.world import Px4World
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
 
 SPEED = 3.0
-PATIENT = Limits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)
+PATIENT = HealthLimits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)
 """A test machine may be slow; what these tests cause is judged by the gate's own limits."""
 SOON_S = 5.0
 """Wall time from a fault to the end of the episode."""
@@ -68,7 +68,7 @@ def flown(
     """Fly and let the fault happen once; the record, and the wall time from the fault to it."""
     happened: list[float] = []
 
-    def watch(now: Progress) -> None:
+    def watch(now: FlightProgress) -> None:
         if now.time_s >= at_s and not happened:
             happened.append(time.monotonic())
             fault()
@@ -89,17 +89,17 @@ def check_spoilt(record: Record, reason: str, after_s: float) -> None:
 def test_half_of_all_datagrams_lost_is_flown_through(episode: Episode, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways, from the first one on: requests are made again, the stream is dense enough."""
     dice = random.Random(1)
-    write, receive = Wire.write, Wire.receive
+    write, receive = VehicleWire.write, VehicleWire.receive
 
-    def lossy_write(self: Wire, frame: bytes) -> None:
+    def lossy_write(self: VehicleWire, frame: bytes) -> None:
         if dice.random() < 0.5:
             write(self, frame)
 
-    def lossy_receive(self: Wire) -> Generator[tuple[float, Any], None, None]:
+    def lossy_receive(self: VehicleWire) -> Generator[tuple[float, Any], None, None]:
         yield from (item for item in receive(self) if dice.random() < 0.5)
 
-    monkeypatch.setattr(Wire, "write", lossy_write)
-    monkeypatch.setattr(Wire, "receive", lossy_receive)
+    monkeypatch.setattr(VehicleWire, "write", lossy_write)
+    monkeypatch.setattr(VehicleWire, "receive", lossy_receive)
     with vehicles(episode) as (world, _):
         record = fly_episode(episode, None, world=world)
     assert record.result["valid"], record.run.get("invalid_detail")
@@ -156,7 +156,7 @@ def test_our_own_vehicle_is_not_flown_as_px4(episode: Episode) -> None:
 
 def test_a_host_that_stands_still_is_late(episode: Episode) -> None:
     with vehicles(episode) as (world, _):
-        world.limits = replace(PATIENT, late_s=Limits().late_s)
+        world.limits = replace(PATIENT, late_s=HealthLimits().late_s)
         record, after_s = flown(episode, world, lambda: time.sleep(1.0), at_s=2.0)
     check_spoilt(record, "late", after_s)
 

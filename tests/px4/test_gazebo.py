@@ -15,7 +15,7 @@ from sar_core.errors import MissingDependencyError
 from sar_eval.backends.embedded import make_receiver
 from sar_eval.backends.registry import backend_of
 from sar_eval.episode.attempts import fly
-from sar_eval.episode.flight import Flight, Progress, fly_episode
+from sar_eval.episode.flight import Flight, FlightProgress, fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.px4.gazebo import find_parts
 from sar_eval.px4.world import Px4World
@@ -88,7 +88,7 @@ def test_a_killed_gazebo_spoils_the_flight(episode: Episode) -> None:
         assert isinstance(world, Px4World)
         gazebo_process: Any = world.launcher
 
-        def watch(now: Progress) -> None:
+        def watch(now: FlightProgress) -> None:
             if now.time_s >= 3.0:
                 os.kill(gazebo_process.server_pid, signal.SIGKILL)
 

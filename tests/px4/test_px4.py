@@ -11,7 +11,7 @@ import pytest
 
 from sar_analysis.metrics.metrics import episode_metrics
 from sar_eval.episode.attempts import fly
-from sar_eval.episode.flight import Progress, fly_episode
+from sar_eval.episode.flight import FlightProgress, fly_episode
 from sar_eval.px4.binary import find_px4
 from sar_eval.px4.launcher import Processes
 from sar_eval.px4.world import Px4World
@@ -64,7 +64,7 @@ def test_a_killed_px4_is_a_lost_vehicle() -> None:
     world = Px4World(episode, launcher)
     world.open()
 
-    def watch(now: Progress) -> None:
+    def watch(now: FlightProgress) -> None:
         if now.time_s >= 3.0:
             os.kill(launcher.pids[1], signal.SIGKILL)
 

@@ -40,7 +40,7 @@ class Info:
 
 
 @dataclass(frozen=True)
-class Truth:
+class TruthSeries:
     """True states at K ticks of N drones, ENU/FLU: stamps [K], vectors [K, N, 3], attitude [K, N, 4] as x y z w."""
 
     stamps_ns: Ints
@@ -56,7 +56,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Status:
+class StatusSeries:
     """The referee's running account, one row per second: all arrays [K]."""
 
     stamps_ns: Ints
@@ -114,7 +114,7 @@ class Devices:
 
 
 @dataclass(frozen=True)
-class Health:
+class HealthSeries:
     """One drone's own account, twice a second: all arrays [K]."""
 
     stamps_ns: Ints

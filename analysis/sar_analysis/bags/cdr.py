@@ -17,7 +17,7 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
-from sar_analysis.bags.chunks import Content, Topic
+from sar_analysis.bags.chunks import Content, RecordedTopic
 from sar_core.errors import ContractError
 
 LITTLE_ENDIAN = b"\x00\x01"
@@ -50,7 +50,7 @@ def types_of(definition: bytes, msgtype: str) -> Typestore:
 
 
 @dataclass
-class Layout:
+class FieldLayout:
     """Where everything lies in messages with the same length words; offsets count from the payload's first byte."""
 
     numbers: dict[str, tuple[int, np.dtype[Any], int]] = field(default_factory=dict)
@@ -84,16 +84,16 @@ class Layout:
         return ENCAPSULATION_BYTES + -(-(self.end - ENCAPSULATION_BYTES) // size) * size
 
 
-def layout_of(store: Typestore, msgtype: str, payload: bytes) -> Layout:
+def layout_of(store: Typestore, msgtype: str, payload: bytes) -> FieldLayout:
     """The layout of one message and of all that have the same length words."""
-    layout = Layout()
+    layout = FieldLayout()
     _walk(store, msgtype, payload, "", layout)
     if not layout.end <= len(payload) < layout.end + 4:
         raise ContractError(f"a message of {len(payload)} bytes, but its definition asks for {layout.end}")
     return layout
 
 
-def _walk(store: Typestore, msgtype: str, payload: bytes, prefix: str, layout: Layout) -> None:
+def _walk(store: Typestore, msgtype: str, payload: bytes, prefix: str, layout: FieldLayout) -> None:
     fields: Any = store.get_msgdef(msgtype).fields
     for name, (kind, detail) in fields:
         path = f"{prefix}{name}"
@@ -116,7 +116,7 @@ def _walk(store: Typestore, msgtype: str, payload: bytes, prefix: str, layout: L
                     _base(inner[1][0], payload, f"{path}.{i}", layout)
 
 
-def _base(kind: str, payload: bytes, path: str, layout: Layout) -> None:
+def _base(kind: str, payload: bytes, path: str, layout: FieldLayout) -> None:
     if kind == "string":
         layout.add_string(path, layout.length(payload))
     else:
@@ -146,7 +146,7 @@ class Columns:
         return self.numbers[path].reshape(self.rows, -1, width)
 
 
-def decode(content: Content, topic: Topic, paths: Sequence[str]) -> Columns:
+def decode(content: Content, topic: RecordedTopic, paths: Sequence[str]) -> Columns:
     """The named fields of every message of a topic; a path may name a number, a string or a whole sub-message."""
     if topic.encoding != ("cdr", "ros2msg"):
         raise ContractError(f"{content.file}: {topic.name} is encoded as {topic.encoding}, expected ('cdr', 'ros2msg')")
@@ -157,7 +157,7 @@ def decode(content: Content, topic: Topic, paths: Sequence[str]) -> Columns:
         raise ContractError(f"{content.file}: {topic.name}: {error}") from error
 
 
-def _decode(buffer: bytes, topic: Topic, store: Typestore, paths: Sequence[str]) -> Columns:
+def _decode(buffer: bytes, topic: RecordedTopic, store: Typestore, paths: Sequence[str]) -> Columns:
     total = len(topic.starts)
     out = Columns(topic.name, total, {}, {})
     sizes = topic.ends - topic.starts
@@ -194,7 +194,7 @@ def _same_words(rows: NDArray[np.uint8], words: Sequence[int]) -> NDArray[np.boo
     return same
 
 
-def _take(out: Columns, path: str, layout: Layout, rows: NDArray[np.uint8], chosen: NDArray[np.intp]) -> None:
+def _take(out: Columns, path: str, layout: FieldLayout, rows: NDArray[np.uint8], chosen: NDArray[np.intp]) -> None:
     if path in layout.strings:
         at, size = layout.strings[path]
         texts = out.strings.setdefault(path, [""] * out.rows)

@@ -42,7 +42,7 @@ MESSAGE_BYTES = 31
 
 
 @dataclass(frozen=True)
-class Topic:
+class RecordedTopic:
     """One channel: its type with the embedded definition, and where its payloads lie (start and end, int64[K])."""
 
     name: str
@@ -59,7 +59,7 @@ class Content:
 
     file: Path
     buffer: bytes
-    topics: Mapping[str, Topic]
+    topics: Mapping[str, RecordedTopic]
     metadata: Mapping[str, Mapping[str, str]]
 
 
@@ -107,7 +107,7 @@ def _content(file: Path, data: bytes) -> Content:
         schema = schemas[channel.schema_id]
         rows = places.get(number, nowhere)
         encoding = (channel.message_encoding, schema.encoding)
-        topics[channel.topic] = Topic(channel.topic, schema.name, schema.data, encoding, rows[:, 0], rows[:, 1])
+        topics[channel.topic] = RecordedTopic(channel.topic, schema.name, schema.data, encoding, rows[:, 0], rows[:, 1])
     return Content(file, buffer, topics, metadata)
 
 

@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.bags.arrays import Devices, Events, Gates, Grid, Health, Info, Reports, Status, Truth
+from sar_analysis.bags.arrays import (
+    Devices,
+    Events,
+    Gates,
+    Grid,
+    HealthSeries,
+    Info,
+    Reports,
+    StatusSeries,
+    TruthSeries,
+)
 from sar_analysis.bags.cdr import Columns, decode
 from sar_analysis.bags.chunks import REPAIR, Content, read_content
 from sar_analysis.bags.scene import RECORD as WORLD_RECORD
@@ -62,12 +72,12 @@ class Bag:
     versions: dict[str, str]
     notes: tuple[str, ...]
     info: Info
-    truth: Truth
-    status: Status
+    truth: TruthSeries
+    status: StatusSeries
     events: Events
     reports: Reports
     devices: Devices | None
-    health: tuple[Health, ...]
+    health: tuple[HealthSeries, ...]
     gates: Gates
     grid: Grid
     world: Scene | None
@@ -189,7 +199,7 @@ def _info(table: _Tables) -> Info:
     return Info(**values, area_m=area)
 
 
-def _truth(table: _Tables, drones: int) -> Truth:
+def _truth(table: _Tables, drones: int) -> TruthSeries:
     c = table.required("/truth/state", "position", "velocity", "orientation", "angular_velocity")
     position = c.vectors("position", 3)
     if position.shape[1] != drones:
@@ -200,7 +210,7 @@ def _truth(table: _Tables, drones: int) -> Truth:
         table.demand(c, path, -bound, bound)
     if len(stamps) > 1 and int(np.diff(stamps).min()) <= 0:
         raise ContractError(f"{table.content.file}: /truth/state runs backwards or repeats a stamp")
-    return Truth(
+    return TruthSeries(
         stamps,
         position,
         c.vectors("velocity", 3),
@@ -209,7 +219,7 @@ def _truth(table: _Tables, drones: int) -> Truth:
     )
 
 
-def _status(table: _Tables) -> Status:
+def _status(table: _Tables) -> StatusSeries:
     c = table.required("/episode/status", *_STATUS, "invalid_reason")
     columns = {name: c.scalar(name) for name in _STATUS}
     stamps = c.stamps("header.stamp")
@@ -217,7 +227,7 @@ def _status(table: _Tables) -> Status:
     table.demand(c, "coverage", 0.0, 1.0)
     for name in ("phase", "collisions", "near_misses", "airborne"):
         columns[name] = columns[name].astype(np.int64)
-    return Status(stamps, **columns, invalid_reason=tuple(c.strings["invalid_reason"]))
+    return StatusSeries(stamps, **columns, invalid_reason=tuple(c.strings["invalid_reason"]))
 
 
 def _events(table: _Tables) -> Events:
@@ -278,13 +288,13 @@ def _devices(table: _Tables) -> Devices | None:
     )
 
 
-def _health(table: _Tables, drones: int) -> tuple[Health, ...]:
+def _health(table: _Tables, drones: int) -> tuple[HealthSeries, ...]:
     found = []
     for i in range(drones):
         c = table.required(f"/uav_{i + 1}/status", *_HEALTH)
         table.demand(c, "battery_fraction", 0.0, 1.0)
         found.append(
-            Health(
+            HealthSeries(
                 c.stamps("header.stamp"),
                 c.scalar("phase").astype(np.int64),
                 c.scalar("failsafe").astype(np.int64),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.bags.arrays import Events, Info, Truth
+from sar_analysis.bags.arrays import Events, Info, TruthSeries
 from sar_core.compiled import compiled
 from sar_core.errors import ContractError
 from sar_core.geometry import BOX, CYLINDER, ROW, distance_to, segment_distance
@@ -80,7 +80,7 @@ def _scene(sha256: str, plain: Mapping[str, Any]) -> Scene:
     return scene
 
 
-def demand_same_world(scene: Scene, info: Info, truth: Truth, events: Events, where: str) -> None:
+def demand_same_world(scene: Scene, info: Info, truth: TruthSeries, events: Events, where: str) -> None:
     """Refuse a geometry that is not that of the world the episode says it flew in."""
     told = f"{where}: metadata record {RECORD!r}"
     if scene.sha256 != info.world_sha256:

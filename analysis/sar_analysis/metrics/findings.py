@@ -38,7 +38,7 @@ class Victim:
 
 
 @dataclass(frozen=True)
-class FalseAlarm:
+class FalseAlarmReport:
     """The first confident report of a transmitter away from every victim; distance None where there is none.
 
     flight_s counts from the start of the recording, as a replay does.
@@ -71,7 +71,7 @@ class Findings:
     """Victims in the order of the bag, false alarms in the order of time, first and last words by transmitter."""
 
     victims: tuple[Victim, ...]
-    false_alarms: tuple[FalseAlarm, ...]
+    false_alarms: tuple[FalseAlarmReport, ...]
     words: tuple[Word, ...]
 
     @property
@@ -87,7 +87,7 @@ def judge(reports: Reports, devices: Devices, search_begin_s: float) -> Findings
     kinds = dict(zip(devices.address.tolist(), devices.kind.tolist(), strict=True))
     first: dict[int, int] = {}
     last: dict[int, int] = {}
-    alarms: dict[int, FalseAlarm] = {}
+    alarms: dict[int, FalseAlarmReport] = {}
     distances = np.hypot(*np.moveaxis(reports.position[:, None, :2] - places[None], -1, 0))
     times = np.maximum(reports.stamps_ns * 1e-9 - search_begin_s, 0.0)
     for k in np.flatnonzero(reports.confidence > CONFIDENT).tolist():
@@ -99,7 +99,7 @@ def judge(reports: Reports, devices: Devices, search_begin_s: float) -> Findings
             continue
         address = int(reports.address[k])
         x, y = (float(v) for v in reports.position[k, :2])
-        alarm = FalseAlarm(
+        alarm = FalseAlarmReport(
             flight_s=float(reports.stamps_ns[k]) / 1e9,
             address=address,
             kind=_kind(kinds.get(address)),

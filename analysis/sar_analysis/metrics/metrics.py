@@ -20,10 +20,10 @@ from sar_analysis.bags.reader import Bag, read_bag
 from sar_analysis.bags.scene import least_clearance
 from sar_analysis.metrics import motion
 from sar_analysis.metrics.catalogue import COVERAGE_TIME_S, METRICS, of_missions
-from sar_analysis.metrics.coverage import Coverage, sweep
-from sar_analysis.metrics.findings import FalseAlarm, Findings, Victim, Word, judge
+from sar_analysis.metrics.findings import FalseAlarmReport, Findings, Victim, Word, judge
 from sar_analysis.metrics.task import task_sha256
 from sar_core.reward import Counts, depleted, episode_return, idle_steps
+from sar_core.sweep import SweptCoverage, sweep
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class EpisodeMetrics:
     time_to_95_s: float | None
     overlap_ratio: float | None
     victims: tuple[Victim, ...]
-    false_alarm_events: tuple[FalseAlarm, ...]
+    false_alarm_events: tuple[FalseAlarmReport, ...]
     words: tuple[Word, ...]
     detections: int | None
     false_alarms: int | None
@@ -231,7 +231,7 @@ def _identity(bag: Bag) -> dict[str, Any]:
     }
 
 
-def _disagreements(bag: Bag, cover: Coverage | None) -> tuple[str, ...]:
+def _disagreements(bag: Bag, cover: SweptCoverage | None) -> tuple[str, ...]:
     """Where the referee's own counters and our reading of its events part: a bag that lost messages shows here."""
     said = []
     counted = _contacts(bag.events)
@@ -250,7 +250,7 @@ def _disagreements(bag: Bag, cover: Coverage | None) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _coverage(cover: Coverage | None, search_s: float) -> dict[str, Any]:
+def _coverage(cover: SweptCoverage | None, search_s: float) -> dict[str, Any]:
     if cover is None:
         undefined = dict.fromkeys(("coverage_240s", "coverage", "time_to_95_s", "overlap_ratio"))
         return {**undefined, "coverage_curve": (), "cell_shares": ()}
@@ -318,7 +318,7 @@ def _shares(amounts: Floats) -> tuple[float, ...]:
     return tuple(float(a) / total for a in amounts) if total > 0.0 else ()
 
 
-def _return(bag: Bag, search: slice | None, cover: Coverage | None, findings: Findings | None) -> dict[str, Any]:
+def _return(bag: Bag, search: slice | None, cover: SweptCoverage | None, findings: Findings | None) -> dict[str, Any]:
     if search is None or cover is None:
         return {"return_counts": None, "episode_return": None}
     contacts = _contacts(bag.events)

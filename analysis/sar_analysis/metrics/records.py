@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sar_analysis.bags.reader import SchemaVersionError
-from sar_analysis.metrics.findings import FalseAlarm, Victim, Word
+from sar_analysis.metrics.findings import FalseAlarmReport, Victim, Word
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.metrics.task import task_sha256
 from sar_core.errors import ContractError
@@ -125,8 +125,8 @@ def _victim(v: Mapping[str, Any]) -> Victim:
     )
 
 
-def _alarm(a: Mapping[str, Any]) -> FalseAlarm:
-    return FalseAlarm(a["time_s"], a["address"], a["kind"], a["x"], a["y"], a["confidence"], a["distance_m"])
+def _alarm(a: Mapping[str, Any]) -> FalseAlarmReport:
+    return FalseAlarmReport(a["time_s"], a["address"], a["kind"], a["x"], a["y"], a["confidence"], a["distance_m"])
 
 
 def _word(track: Mapping[str, Any], last: bool) -> Word:

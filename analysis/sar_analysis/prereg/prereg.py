@@ -38,7 +38,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Condition(_Model):
+class RegisteredCondition(_Model):
     """One thing that is flown: a name for the tables and what it changes in the scenario."""
 
     name: Name
@@ -62,7 +62,7 @@ class Episodes(_Model):
     indices: Annotated[tuple[Index, ...], Field(min_length=1)]
 
 
-class Bootstrap(_Model):
+class RegisteredBootstrap(_Model):
     """How the interval is made; ``method`` names the units that are drawn again."""
 
     method: Design = "seeds"
@@ -92,12 +92,12 @@ class Registration(_Model):
 
     schema_version: Literal[1]
     hypothesis: Sentence
-    conditions: Annotated[tuple[Condition, ...], Field(min_length=1)]
+    conditions: Annotated[tuple[RegisteredCondition, ...], Field(min_length=1)]
     seeds: Annotated[tuple[Index, ...], Field(min_length=1)]
     episodes: Episodes
     metric: Name
     estimator: Literal["iqm", "mean_iqm_of_levels", "mean", "median", "probability_of_improvement"] = "iqm"
-    bootstrap: Bootstrap = Bootstrap()
+    bootstrap: RegisteredBootstrap = RegisteredBootstrap()
     thresholds: tuple[Threshold, ...] = ()
     failure_policy: Literal["strict", "best_effort"] = "strict"
     run_purpose: Purpose = "leaderboard"

@@ -30,7 +30,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Curve:
+class ChartCurve:
     """Points x, y with an optional band; an end of the band may be unknown."""
 
     x: Sequence[float]
@@ -63,7 +63,7 @@ def interval_bar(value: float, low: float | None, high: float | None, axis: Axis
     )
 
 
-def curve_panel(curve: Curve, behind: Sequence[Curve], x: Axis, y: Axis, title: str) -> Html:
+def curve_panel(curve: ChartCurve, behind: Sequence[ChartCurve], x: Axis, y: Axis, title: str) -> Html:
     """One condition's curve with its band."""
     return _panel(
         x,
@@ -125,7 +125,7 @@ def _line(xs: Sequence[float], ys: Sequence[float], x: Axis, y: Axis) -> str:
     return "M" + "L".join(f"{_x(a, x)} {_y(b, y)}" for a, b in zip(xs, ys, strict=True))
 
 
-def _band(curve: Curve, x: Axis, y: Axis) -> str:
+def _band(curve: ChartCurve, x: Axis, y: Axis) -> str:
     known = [
         (a, low, high)
         for a, low, high in zip(curve.x, curve.low, curve.high, strict=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, metric
-from sar_analysis.render.charts import SHARE, Axis, Curve, curve_panel, points_panel
+from sar_analysis.render.charts import SHARE, Axis, ChartCurve, curve_panel, points_panel
 from sar_analysis.render.markup import Html, join, tag
 from sar_analysis.render.panels import (
     METRES,
@@ -87,16 +87,16 @@ def _shade(key: str, row: Plain | None) -> object:
     return tag("span", *text, class_="shade", style=f"--share:{100 * part:.0f}%")
 
 
-def _curves(result: Plain, key: str, x: str, y: str) -> list[tuple[Plain, Curve]]:
+def _curves(result: Plain, key: str, x: str, y: str) -> list[tuple[Plain, ChartCurve]]:
     found = []
     for c in result.get("conditions") or []:
         drawn = c.get(key) or {}
         if drawn.get(x):
-            found.append((c, Curve(drawn[x], drawn[y], drawn.get("low") or (), drawn.get("high") or ())))
+            found.append((c, ChartCurve(drawn[x], drawn[y], drawn.get("low") or (), drawn.get("high") or ())))
     return found
 
 
-def _panels(found: Sequence[tuple[Plain, Curve]], x: Axis, y: Axis) -> Html:
+def _panels(found: Sequence[tuple[Plain, ChartCurve]], x: Axis, y: Axis) -> Html:
     drawn = []
     for c, curve in found:
         behind = [other for _, other in found if other is not curve]

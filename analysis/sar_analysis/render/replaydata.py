@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.bags.arrays import VICTIM, Devices, Health
+from sar_analysis.bags.arrays import VICTIM, Devices, HealthSeries
 from sar_analysis.bags.reader import Bag, read_bag
 from sar_analysis.bags.scene import Scene
-from sar_analysis.metrics.coverage import CELL_M, sweep
 from sar_analysis.metrics.findings import CONFIDENT, KINDS, NEAR_M
 from sar_analysis.metrics.metrics import search_span
 from sar_core.errors import SarError
 from sar_core.frames import yaw_of
+from sar_core.sweep import CELL_M, sweep
 
 Floats = NDArray[np.float64]
 
@@ -230,7 +230,7 @@ def _events(bag: Bag) -> list[dict[str, Any]]:
     return sorted(listed, key=lambda event: event["begin"])
 
 
-def _changes(health: Health, codes: NDArray[np.int64], names: Sequence[str]) -> list[list[Any]]:
+def _changes(health: HealthSeries, codes: NDArray[np.int64], names: Sequence[str]) -> list[list[Any]]:
     """[time, name] wherever a drone's state changed, the first one included."""
     change = np.flatnonzero(np.diff(codes, prepend=-1))
     return [

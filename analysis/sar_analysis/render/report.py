@@ -17,7 +17,7 @@ from sar_analysis.render.figures import draw_figures, undrawn
 from sar_analysis.render.latex import results_latex
 from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.render.page import write_page
-from sar_analysis.render.wholefolder import Kind
+from sar_analysis.render.wholefolder import FolderKind
 from sar_analysis.results.document import build_results, check_options
 from sar_analysis.results.optimality import load_reference
 from sar_analysis.results.stagegap import Foretold
@@ -27,11 +27,11 @@ from sar_core.errors import MissingDependencyError
 
 TEXTS = ("RESULTS.md", "TABLES.md", "results.json", "results.tex", "episodes.csv", "victims.csv", "summary.csv")
 PAGE, FIGURES = "report.html", "figures"
-FOLDER = Kind("a report", (*TEXTS, PAGE), FIGURES, (".png", ".svg"))
+FOLDER = FolderKind("a report", (*TEXTS, PAGE), FIGURES, (".png", ".svg"))
 
 
 @dataclass(frozen=True)
-class Report:
+class WrittenReport:
     """Where it lies, what it holds (relative names), what had to be left out and why, and the document itself."""
 
     out: Path
@@ -50,7 +50,7 @@ def write_report(
     stage1: Path | None = None,
     workers: int | None = None,
     tell: Callable[[int, int], None] = lambda done, of: None,
-) -> Report:
+) -> WrittenReport:
     """Analyse a folder of bags (or records) and write the report; refused before reading if it could not be written."""
     check_options(resamples, seed)
     FOLDER.check_place(out)
@@ -63,7 +63,7 @@ def write_report(
         left_out = _drawn(document, fresh)
         write_page(document, table, table.bags, fresh / PAGE)
         files = sorted(str(f.relative_to(fresh)) for f in fresh.rglob("*") if f.is_file())
-    return Report(out, tuple(files), tuple(left_out), document)
+    return WrittenReport(out, tuple(files), tuple(left_out), document)
 
 
 def write_texts(document: dict[str, Any], table: Table, folder: Path) -> None:

@@ -13,7 +13,7 @@ from sar_core.errors import InputError
 
 
 @dataclass(frozen=True)
-class Kind:
+class FolderKind:
     """A kind of folder: what it is called, its files by name, and its one folder of pictures with their endings."""
 
     name: str

@@ -41,7 +41,7 @@ class Point(BaseModel):
 
 
 @dataclass(frozen=True)
-class Curve:
+class EfficiencyCurve:
     """One policy's IQM of the return at each evaluated step, with point-wise ends; all lists (steps,)."""
 
     policy: str
@@ -90,7 +90,7 @@ def curves(
     resamples: int = RESAMPLES,
     seed: int = 0,
     confidence: float = 0.95,
-) -> list[Curve]:
+) -> list[EfficiencyCurve]:
     """One curve per policy in the order of first appearance; a hole in seeds x episodes at any step is refused.
 
     The default is what holds from few seeds on (see the coverage study): Student's t over training seeds.
@@ -109,7 +109,7 @@ def _curve(
     resamples: int,
     seed: int,
     confidence: float,
-) -> Curve:
+) -> EfficiencyCurve:
     steps = sorted({point.steps for point in points})
     seeds, episodes = sorted({point.seed for point in points}), sorted({point.episode for point in points})
     if len(seeds) < FEWEST_SEEDS:
@@ -125,7 +125,7 @@ def _curve(
         )
         found.append(interval)
         notes += [f"step {step}: {note}" for note in interval.notes]
-    return Curve(
+    return EfficiencyCurve(
         policy,
         steps,
         [interval.value for interval in found],
@@ -142,7 +142,7 @@ def _curve(
     )
 
 
-def as_plain(found: Iterable[Curve]) -> list[dict[str, Any]]:
+def as_plain(found: Iterable[EfficiencyCurve]) -> list[dict[str, Any]]:
     """The curves as a results document holds them, under ``sample_efficiency``; ends beyond all numbers are null."""
     plain = [asdict(curve) for curve in found]
     for curve in plain:

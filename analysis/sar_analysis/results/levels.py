@@ -13,7 +13,7 @@ from typing import Any
 
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import plain_value
-from sar_analysis.results.summary import Summary, summarise
+from sar_analysis.results.summary import ConditionSummary, summarise
 
 HALF = 0.5
 FIGURES = ("missions_with_detection", "victims_found", "missions_with_false_alarm")
@@ -76,7 +76,7 @@ def _rows(episodes: Sequence[EpisodeMetrics]) -> list[Row]:
     return rows
 
 
-def _figures(summary: Summary | None) -> Row:
+def _figures(summary: ConditionSummary | None) -> Row:
     if summary is None:
         return {}
     return {key: {**e.ends, "n": e.n} for key in FIGURES if (e := summary.estimate(key)) is not None}

@@ -44,7 +44,7 @@ class Ends(_Closed):
     n: Count
 
 
-class Estimate(_Closed):
+class EstimateRow(_Closed):
     """A metric's figure over missions; where an end is missing the note says why."""
 
     model_config = ConfigDict(
@@ -80,7 +80,7 @@ class _Made(_Closed):
     notes: list[str]
 
 
-class Score(_Made):
+class ScoreRow(_Made):
     """An IQM over seeds and episodes with its interval for one question."""
 
     metric: str
@@ -195,9 +195,9 @@ class Section(_Open):
     episodes: Count
     victims: Count
     flight_hours: Annotated[float, Field(ge=0)]
-    estimates: list[Estimate]
+    estimates: list[EstimateRow]
     not_computed: list[NotComputed]
-    scores: list[Score | RefusedScore]
+    scores: list[ScoreRow | RefusedScore]
     times: list[CensoredTime]
     gdop_bands: list[GdopBand]
     coverage_curve: CoverageCurve
@@ -288,7 +288,7 @@ class Headline(_Closed):
     episodes: Count
     victims: Count
     flight_hours: Annotated[float, Field(ge=0)]
-    estimates: list[Estimate]
+    estimates: list[EstimateRow]
 
 
 class SeedRate(_Closed):
@@ -297,7 +297,7 @@ class SeedRate(_Closed):
     seed: Count
     missions: Count
     invalid: Count
-    estimates: list[Estimate]
+    estimates: list[EstimateRow]
 
 
 class SeedRow(_Closed):
@@ -335,7 +335,7 @@ class ReliabilityBin(_Closed):
     share_high: Share
 
 
-class Reliability(_Closed):
+class ReliabilityRow(_Closed):
     """How often reports of a confidence were right."""
 
     which: str
@@ -588,7 +588,7 @@ class UpstreamClaim(_Closed):
     verdict: Literal["holds", "does not hold", "cannot be said", "not measured here"]
 
 
-class Counts(_Closed):
+class ReturnCounts(_Closed):
     episodes: Count
     valid: Count
     invalid: Count
@@ -598,12 +598,12 @@ class Counts(_Closed):
     schema_version: Count
 
 
-class Result(_Open):
+class ResultBody(_Open):
     """What follows from the bags alone: no paths, no times, the same bytes from the same input."""
 
     title: Annotated[str, Field(pattern=r"^Stage 2 \(.+\)$")]
     tiers: Annotated[list[str], Field(min_length=1)]
-    counts: Counts
+    counts: ReturnCounts
     seeds_flown: list[Count]
     conditional: str
     warnings: list[str]
@@ -619,7 +619,7 @@ class Result(_Open):
     seeds: list[SeedRow]
     pooled_seeds: list[SeedRow]
     noise_envelope: list[EnvelopeRow]
-    reliability: Reliability
+    reliability: ReliabilityRow
     optimality: Optimality | None
     comparisons: list[Comparison | RefusedComparison]
     comparisons_note: str
@@ -661,7 +661,7 @@ class Document(_Closed):
     """
 
     schema_version: Literal[1]
-    result: Result
+    result: ResultBody
     run: Run
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sar_analysis.metrics.catalogue import METRICS, of_missions
 from sar_analysis.prereg.claims import Verdict, decide
-from sar_analysis.prereg.prereg import Condition, Registration, deviations, load_registration, verify
+from sar_analysis.prereg.prereg import RegisteredCondition, Registration, deviations, load_registration, verify
 from sar_analysis.results.conditions import Group, Level, Slot, crossed, level_of, plain_value, with_misses
 from sar_analysis.results.sections import interval
 from sar_analysis.results.summary import NOISE
@@ -96,7 +96,7 @@ def _named(slots: Sequence[Slot], grid: bool) -> list[str]:
     return [f"seed {s} episode {e}" + (f" at {level_words(level)}" if grid else "") for s, e, level in slots]
 
 
-def matching(condition: Condition, groups: Sequence[Group]) -> list[Group]:
+def matching(condition: RegisteredCondition, groups: Sequence[Group]) -> list[Group]:
     """The flown conditions that have every setting a registered one names."""
     return [g for g in groups if all(plain_value(_flown(g, key)) == value for key, value in condition.changes.items())]
 
@@ -114,7 +114,7 @@ def tables(registration: Registration, groups: Sequence[Group]) -> dict[str, Sco
     return found
 
 
-def _table(registration: Registration, condition: Condition, mine: Sequence[Group]) -> Scores:
+def _table(registration: Registration, condition: RegisteredCondition, mine: Sequence[Group]) -> Scores:
     _only_noise_differs(condition.name, mine)
     episodes = [e for g in mine for e in g.episodes]
     episodes = [e for e in episodes if e.seed in registration.seeds and e.episode in registration.episodes.indices]
@@ -135,7 +135,7 @@ def _only_noise_differs(name: str, groups: Sequence[Group]) -> None:
             )
 
 
-def _by_name(registration: Registration) -> dict[str, Condition]:
+def _by_name(registration: Registration) -> dict[str, RegisteredCondition]:
     return {condition.name: condition for condition in registration.conditions}
 
 

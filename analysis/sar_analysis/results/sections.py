@@ -14,7 +14,7 @@ import numpy as np
 from sar_analysis.metrics.catalogue import SEED_BY_SEED, Metric, estimated, scored, timed
 from sar_analysis.metrics.metrics import CURVE_STEP_S, EpisodeMetrics
 from sar_analysis.results.conditions import Group, crossed
-from sar_analysis.results.summary import Summary, median, plain_estimate, profile_errors, summarise
+from sar_analysis.results.summary import ConditionSummary, median, plain_estimate, profile_errors, summarise
 from sar_analysis.stats.aggregate import iqm, performance_profile
 from sar_analysis.stats.designs import Design
 from sar_analysis.stats.interval import Interval, Reading
@@ -56,7 +56,7 @@ def section(g: Group, options: Options) -> dict[str, Any]:
     }
 
 
-def counts(summary: Summary) -> dict[str, Any]:
+def counts(summary: ConditionSummary) -> dict[str, Any]:
     """What every table must carry."""
     return {
         "missions": summary.missions,
@@ -69,7 +69,7 @@ def counts(summary: Summary) -> dict[str, Any]:
     }
 
 
-def estimates(summary: Summary) -> list[dict[str, Any]]:
+def estimates(summary: ConditionSummary) -> list[dict[str, Any]]:
     """Figures over missions; a missing end of an interval carries the reason."""
     found = []
     for key, estimate in summary.estimates.items():
@@ -81,12 +81,12 @@ def estimates(summary: Summary) -> list[dict[str, Any]]:
     return found
 
 
-def missing(summary: Summary, g: Group) -> list[dict[str, str]]:
+def missing(summary: ConditionSummary, g: Group) -> list[dict[str, str]]:
     """Figures the condition cannot have, and why."""
     return [{"metric": m.key, "why": _why(m, summary, g)} for m in estimated() if m.key not in summary.estimates]
 
 
-def _why(metric: Metric, summary: Summary, g: Group) -> str:
+def _why(metric: Metric, summary: ConditionSummary, g: Group) -> str:
     if not summary.missions:
         return "no valid mission"
     if metric.sensing and all(e.false_alarms is None for e in g.valid):

@@ -43,7 +43,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ConditionSummary:
     """One condition. `condition` pairs names with values; estimates leave out what nothing was known of."""
 
     condition: tuple[tuple[str, Any], ...]
@@ -72,7 +72,7 @@ def plain_estimate(key: str, found: Interval) -> dict[str, Any]:
     return {"metric": key, **found.ends, "n": found.n, "unit": found.unit, "method": found.method}
 
 
-def summarise(episodes: Iterable[EpisodeMetrics], by: Sequence[str] = CONDITION) -> tuple[Summary, ...]:
+def summarise(episodes: Iterable[EpisodeMetrics], by: Sequence[str] = CONDITION) -> tuple[ConditionSummary, ...]:
     """One summary per condition, in the order in which conditions first occur."""
     known = set(EpisodeMetrics.__dataclass_fields__)
     if unknown := [name for name in by if name not in known]:
@@ -83,12 +83,12 @@ def summarise(episodes: Iterable[EpisodeMetrics], by: Sequence[str] = CONDITION)
     return tuple(summary_of(group, tuple(zip(by, key, strict=True))) for key, group in groups.items())
 
 
-def summary_of(group: Sequence[EpisodeMetrics], condition: tuple[tuple[str, Any], ...] = ()) -> Summary:
+def summary_of(group: Sequence[EpisodeMetrics], condition: tuple[tuple[str, Any], ...] = ()) -> ConditionSummary:
     """What these missions come to, as one condition."""
     valid = [e for e in group if e.valid]
     reasons = [e.invalid_reason or "no reason given" for e in group if not e.valid]
     victims = [v for e in valid for v in e.victims]
-    return Summary(
+    return ConditionSummary(
         condition=condition,
         missions=len(valid),
         invalid=len(reasons),

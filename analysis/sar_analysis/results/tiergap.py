@@ -42,14 +42,14 @@ class Tracking(NamedTuple):
     estimated_height_m: float
 
 
-class Mission(NamedTuple):
+class TierMission(NamedTuple):
     """One bag: what it came to, and how it was flown."""
 
     metrics: EpisodeMetrics
     tracking: Tracking | None
 
 
-MEASURES: tuple[tuple[str, str, Callable[[Mission], float | None]], ...] = (
+MEASURES: tuple[tuple[str, str, Callable[[TierMission], float | None]], ...] = (
     ("coverage at 240 s", "%", lambda m: _times(m.metrics.coverage_240s, 100.0)),
     ("horizontal velocity error, rms", "m/s", lambda m: None if m.tracking is None else m.tracking.velocity_mps),
     ("altitude error, rms", "m", lambda m: None if m.tracking is None else m.tracking.altitude_m),
@@ -118,9 +118,9 @@ def _rms(parts: Sequence[Floats]) -> float:
     return math.sqrt(float(np.mean(values**2))) if len(values) else math.nan
 
 
-def missions_in(folder: Path) -> dict[tuple[Any, ...], Mission]:
+def missions_in(folder: Path) -> dict[tuple[Any, ...], TierMission]:
     """Every valid mission recorded below a folder, by what it was asked to fly."""
-    found: dict[tuple[Any, ...], Mission] = {}
+    found: dict[tuple[Any, ...], TierMission] = {}
     for metadata in sorted(folder.rglob("metadata.yaml")):
         bag = read_bag(metadata.parent)
         m = episode_metrics(bag)
@@ -129,7 +129,7 @@ def missions_in(folder: Path) -> dict[tuple[Any, ...], Mission]:
         key = (m.world, m.pattern, m.drones, m.seed, m.episode, m.victim_absent)
         if key in found:
             raise ContractError(f"{folder}: seed {m.seed}, episode {m.episode}, {m.pattern} is there twice")
-        found[key] = Mission(m, tracking(bag))
+        found[key] = TierMission(m, tracking(bag))
     if not found:
         raise MissingDataError(f"{folder}: no valid mission with a bag")
     return found
@@ -156,9 +156,9 @@ def compare(first: Path, second: Path) -> dict[str, Any]:
 def _difference(
     name: str,
     unit: str,
-    value: Callable[[Mission], float | None],
-    a: dict[tuple[Any, ...], Mission],
-    b: dict[tuple[Any, ...], Mission],
+    value: Callable[[TierMission], float | None],
+    a: dict[tuple[Any, ...], TierMission],
+    b: dict[tuple[Any, ...], TierMission],
     shared: Sequence[tuple[Any, ...]],
 ) -> Difference | None:
     pairs = [(value(a[key]), value(b[key])) for key in shared]

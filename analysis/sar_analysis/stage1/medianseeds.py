@@ -47,7 +47,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SeedChoice:
     """One pick over all policies, or one per policy."""
 
     count: int
@@ -65,7 +65,7 @@ class Choice:
         return {"count": self.count, "per_policy": self.per_policy, "seeds": self.seeds, "picks": picks}
 
 
-def choose(rows: Sequence[Stage1Row], count: int = COUNT, per_policy: bool = False) -> Choice:
+def choose(rows: Sequence[Stage1Row], count: int = COUNT, per_policy: bool = False) -> SeedChoice:
     """The ``count`` seeds nearest to the median seed, for all policies together or for each apart."""
     if count < 1:
         raise InputError(f"count = {count}: must be 1 or more")
@@ -73,7 +73,7 @@ def choose(rows: Sequence[Stage1Row], count: int = COUNT, per_policy: bool = Fal
         raise MissingDataError("no Stage-1 rows to choose seeds from")
     check_whole(rows, "Stage-1 rows")
     policies: list[str | None] = [*sorted({row.policy for row in rows})] if per_policy else [None]
-    return Choice(count, per_policy, tuple(_pick(rows, count, policy) for policy in policies))
+    return SeedChoice(count, per_policy, tuple(_pick(rows, count, policy) for policy in policies))
 
 
 def _pick(rows: Sequence[Stage1Row], count: int, policy: str | None) -> Pick:

@@ -20,7 +20,7 @@ HALF = 0.5 + 1e-12  # a product of fractions may miss one half by a rounding
 
 
 @dataclass(frozen=True)
-class Curve:
+class SurvivalCurve:
     """The product-limit curve at its event times, ascending; all arrays (events,).
 
     ``survival`` is P(time > t); ``greenwood`` is the sum of d / (n (n - d)), infinite once everybody is gone.
@@ -39,7 +39,7 @@ class Curve:
             return np.where(self.survival > 0.0, self.survival * np.sqrt(self.greenwood), 0.0)
 
 
-def kaplan_meier(times: ArrayLike, observed: ArrayLike) -> Curve:
+def kaplan_meier(times: ArrayLike, observed: ArrayLike) -> SurvivalCurve:
     """The curve of ``times`` (n,), ``observed`` (n,) false where censored (Kaplan & Meier 1958).
 
     One censored at an event's time is still at risk there.
@@ -57,10 +57,10 @@ def kaplan_meier(times: ArrayLike, observed: ArrayLike) -> Curve:
     with np.errstate(divide="ignore"):
         greenwood = np.cumsum(events / (at_risk * (at_risk - events).astype(np.float64)))
     survival = np.cumprod(1.0 - events / at_risk, dtype=np.float64)
-    return Curve(steps, at_risk.astype(np.float64), events.astype(np.float64), survival, greenwood)
+    return SurvivalCurve(steps, at_risk.astype(np.float64), events.astype(np.float64), survival, greenwood)
 
 
-def band(curve: Curve, confidence: float = 0.95) -> tuple[Array, Array]:
+def band(curve: SurvivalCurve, confidence: float = 0.95) -> tuple[Array, Array]:
     """Pointwise limits of the survival at the event times on the log(-log) scale (Kalbfleisch & Prentice 1980, 1.3)."""
     check_confidence(confidence)
     z = float(ndtri(0.5 + 0.5 * confidence))

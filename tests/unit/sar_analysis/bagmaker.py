@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_eval.bag.encoders import episode_topics
-from sar_eval.bag.messages import Layout, blank, serialise, typestore
+from sar_eval.bag.messages import MessageLayout, blank, serialise, typestore
 from sar_eval.bag.writer import BagWriter
 
 Floats = NDArray[np.float64]
@@ -69,7 +69,7 @@ class Made:
     def _ticks(self, store: Any, writer: BagWriter, drones: int) -> None:
         at = stamps((len(self.positions) - 1) / 20)
         counts = dict.fromkeys(("position", "velocity", "orientation", "angular_velocity"), drones)
-        truth = Layout(store, blank(store, "sar_msgs/msg/TruthState", {"header.frame_id": "map", **counts}))
+        truth = MessageLayout(store, blank(store, "sar_msgs/msg/TruthState", {"header.frame_id": "map", **counts}))
         level = np.zeros((*self.positions.shape[:2], 4))
         level[..., 3] = 1.0
         zero = np.zeros_like(self.positions)
@@ -83,7 +83,7 @@ class Made:
         writer.write_batch("/truth/state", at, truth.encode(columns))
         half = at[::10]
         for i in range(drones):
-            status = Layout(store, blank(store, "sar_msgs/msg/UavStatus", {"uav": i + 1}))
+            status = MessageLayout(store, blank(store, "sar_msgs/msg/UavStatus", {"uav": i + 1}))
             battery = np.ones(len(half)) if self.battery is None else self.battery[:, i]
             failsafe = np.zeros(len(half), np.int64) if self.failsafe is None else self.failsafe[:, i]
             rows = status.encode({"header.stamp": half, "battery_fraction": battery, "failsafe": failsafe})

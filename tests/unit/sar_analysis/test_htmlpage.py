@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_analysis.render.charts import Axis, Curve, curve_panel, interval_bar
+from sar_analysis.render.charts import Axis, ChartCurve, curve_panel, interval_bar
 from sar_analysis.render.graphs import _levels, envelope
 from sar_analysis.render.markup import join, tag
 from sar_analysis.render.page import link_names, match_rows, render, write_page
@@ -215,7 +215,7 @@ def test_an_open_end_is_drawn_to_the_border_and_marked() -> None:
     bar = interval_bar(5.0, 4.0, None, axis)
     assert 'class="span endless"' in bar and 'x1="20.0" x2="100.0"' in bar
     assert "endless" not in interval_bar(5.0, 4.0, 6.0, axis)
-    panel = curve_panel(Curve([0, 1], [0, 1], [None, 0.5], [None, 1.0]), [], axis, axis, EVIL)
+    panel = curve_panel(ChartCurve([0, 1], [0, 1], [None, 0.5], [None, 1.0]), [], axis, axis, EVIL)
     assert "<script>" not in panel and "NaN" not in panel
 
 

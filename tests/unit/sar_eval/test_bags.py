@@ -21,7 +21,7 @@ from sar_core.errors import InputError, MissingDataError
 from sar_eval.bag import repair as bagrepair
 from sar_eval.bag.check import check_bag
 from sar_eval.bag.files import MAGIC, MESSAGE, McapFile
-from sar_eval.bag.messages import Layout, blank, serialise, typestore
+from sar_eval.bag.messages import MessageLayout, blank, serialise, typestore
 from sar_eval.bag.repair import repair_bag
 from sar_eval.bag.writer import BagWriter, make_topic
 
@@ -58,7 +58,7 @@ def fly(target, skip=(), metadata=METADATA, ticks=lambda k: k):
     """A small two-drone episode; ``ticks`` may shift the clock's tick numbers."""
     store, rng = typestore(), np.random.default_rng(0)
     prototypes = {"/truth/state": {"position": 2, "velocity": 2, "orientation": 2, "angular_velocity": 2}}
-    layouts = {name: Layout(store, blank(store, kind, prototypes.get(name))) for name, kind in TOPICS.items()}
+    layouts = {name: MessageLayout(store, blank(store, kind, prototypes.get(name))) for name, kind in TOPICS.items()}
     topics = [
         make_topic(store, name, kind, name == "/episode/info") for name, kind in TOPICS.items() if name not in skip
     ]

@@ -14,7 +14,7 @@ from sar_core.errors import ContractError, InputError, RunError
 from sar_core.radio import ANTENNAS, SUBCARRIERS
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
-from sar_gazebo.csi import KEYS, TIER, Cadence, Health, Radio, decode, encode, read_episode
+from sar_gazebo.csi import KEYS, TIER, Cadence, CsiHealth, Radio, decode, encode, read_episode
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import STEP_NS, stamp_ns
 
@@ -130,7 +130,7 @@ def test_without_a_radio_there_is_no_csi() -> None:
 
 
 def test_health_counts_and_tells_once_a_second() -> None:
-    health = Health()
+    health = CsiHealth()
     told = [step * STEP_NS for step in range(751) if health.due(step * STEP_NS)]
     assert told == [0, 1_000_000_000, 2_000_000_000, 3_000_000_000]
     assert health.due(500_000_000), "a clock set back is told at once"

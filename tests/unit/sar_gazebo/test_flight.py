@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from sar_eval.episode.flight import Progress, fly_episode
+from sar_eval.episode.flight import FlightProgress, fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.record import Record
-from sar_eval.px4.health import Limits
+from sar_eval.px4.health import HealthLimits
 from sar_eval.px4.launcher import Processes
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
@@ -29,7 +29,7 @@ from sar_gazebo.stage import stage
 from tests.unit.sar_gazebo.test_truthlistener import publish, stamped
 
 SPEED = 3.0
-PATIENT = Limits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)
+PATIENT = HealthLimits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)
 """A test machine may be slow."""
 STEP_S = 0.004
 POSE_STEPS = 5
@@ -117,7 +117,7 @@ def flown(episode: Episode, world: Any, fault: Callable[[], None] | None = None)
     """Fly, and let a fault happen once; the record, and the wall time from the fault to it."""
     happened: list[float] = []
 
-    def watch(now: Progress) -> None:
+    def watch(now: FlightProgress) -> None:
         if fault is not None and now.time_s >= SEARCHING_S and not happened:
             happened.append(time.monotonic())
             fault()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sar_gazebo.touch import REARM_NS, Touches, drone_of
-from sar_sim.judging.referee import Phase
+from sar_sim.judging.referee import EventPhase
 from tests.unit.sar_gazebo.standins import Contact, EntityMsg, Vector3d
 
 STEP = 4_000_000
@@ -41,11 +41,11 @@ def test_one_touch_is_one_begin_and_one_end() -> None:
     for k in range(50):
         said += book.observe(k * STEP, [contact("house_01::link::attic", "uav_2::base_link::hull", 0.001 * k)])
     assert [(t.number, t.phase, t.drone, t.other, t.obstacle) for t in said] == [
-        (1, Phase.BEGIN, 1, -1, "house_01/link/attic")
+        (1, EventPhase.BEGIN, 1, -1, "house_01/link/attic")
     ]
     assert book.settle(49 * STEP + REARM_NS) == []
     (end,) = book.settle(49 * STEP + REARM_NS + 1)
-    assert (end.number, end.phase, end.begin_ns, end.end_ns) == (1, Phase.END, 0, 49 * STEP)
+    assert (end.number, end.phase, end.begin_ns, end.end_ns) == (1, EventPhase.END, 0, 49 * STEP)
     assert end.depth_m == pytest.approx(0.049)
     assert book.finish() == []
 
@@ -80,4 +80,4 @@ def test_a_touch_after_a_second_of_silence_is_another_one() -> None:
     book = touches()
     again = [contact("uav_1::base_link::hull", "tree_07::link::trunk")]
     said = [*book.observe(0, again), *book.observe(REARM_NS, again), *book.observe(3 * REARM_NS, again)]
-    assert [(t.number, t.phase) for t in said] == [(1, Phase.BEGIN), (1, Phase.END), (2, Phase.BEGIN)]
+    assert [(t.number, t.phase) for t in said] == [(1, EventPhase.BEGIN), (1, EventPhase.END), (2, EventPhase.BEGIN)]

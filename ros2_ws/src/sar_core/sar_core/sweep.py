@@ -147,7 +147,7 @@ def _sweep(
 
 
 @dataclass(frozen=True)
-class Coverage:
+class SweptCoverage:
     """first_scan_s float64[ny, nx] from the south-west corner (inf = never), finder int64[ny, nx] (-1 = nobody)."""
 
     first_scan_s: Floats
@@ -188,11 +188,11 @@ class Coverage:
         return np.bincount(found, minlength=len(self.path_m)).astype(np.int64)
 
 
-def sweep(area_m: Area, times_s: Floats, positions: Floats, cell_m: float = CELL_M) -> Coverage:
+def sweep(area_m: Area, times_s: Floats, positions: Floats, cell_m: float = CELL_M) -> SweptCoverage:
     """Coverage of a search: times_s float64[K] on the search clock from 0 on, positions float64[K, N, 2 or 3] ENU."""
     shape = grid_shape(area_m, cell_m)
     first, finder = np.full(shape, np.inf), np.full(shape, -1, np.int64)
     paths = np.zeros((positions.shape[1], 2))
     grid = (float(area_m[0]), float(area_m[1]), float(cell_m), RADIUS_M)
     _sweep(grid, np.ascontiguousarray(times_s), np.ascontiguousarray(positions[..., :2]), first, finder, paths)
-    return Coverage(first, finder, paths[:, 0], paths[:, 1])
+    return SweptCoverage(first, finder, paths[:, 0], paths[:, 1])

@@ -26,11 +26,11 @@ from sar_core.errors import SarError
 from sar_gazebo.csi import decode
 from sar_gazebo.stage import Cast, read_cast
 from sar_gazebo.touch import Touch, Touches
-from sar_gazebo.truth import Assembly, Truth, hull_pose
-from sar_sim.judging.referee import Phase
+from sar_gazebo.truth import Assembly, PosedTruth, hull_pose
+from sar_sim.judging.referee import EventPhase
 
 SECOND = 1_000_000_000
-PHASES = {Phase.BEGIN: CollisionEvent.PHASE_BEGIN, Phase.END: CollisionEvent.PHASE_END}
+PHASES = {EventPhase.BEGIN: CollisionEvent.PHASE_BEGIN, EventPhase.END: CollisionEvent.PHASE_END}
 
 
 class Bridge:
@@ -91,7 +91,7 @@ def event_message(touch: Touch, stamp_ns: int) -> Any:
     return event
 
 
-def truth_message(truth: Truth) -> Any:
+def truth_message(truth: PosedTruth) -> Any:
     message = TruthState()
     _stamp_into(message.header.stamp, truth.stamp_ns)
     message.header.frame_id = "world"

@@ -154,7 +154,7 @@ def decode(data: bytes, stamp_ns: int) -> tuple[Frames, int]:
 
 
 @dataclass
-class Health:
+class CsiHealth:
     """What became of the system so far. Gazebo goes on without a system that failed, so it must tell on itself."""
 
     configured: bool = False

@@ -28,7 +28,7 @@ LOADER = ("gz-sim-python-system-loader-system", "gz::sim::systems::PythonSystemL
 
 
 @dataclass(frozen=True)
-class Vehicle:
+class StagedVehicle:
     """One PX4 instance, the model it attaches to, and the environment it is started with."""
 
     instance: int
@@ -37,7 +37,7 @@ class Vehicle:
     environment: dict[str, str]
 
 
-def vehicles(episode: Episode) -> list[Vehicle]:
+def vehicles(episode: Episode) -> list[StagedVehicle]:
     """Drone i is PX4 instance i - 1 with system id i, and stands where the embedded simulator puts it."""
     found = []
     for i, (x, y, z, yaw) in enumerate(episode.spawns.tolist()):
@@ -47,7 +47,7 @@ def vehicles(episode: Episode) -> list[Vehicle]:
             "PX4_GZ_WORLD": episode.world.name,
             "PX4_GZ_MODEL_NAME": model_name(i),
         }
-        found.append(Vehicle(i, model_name(i), (x, y, z, yaw), environment))
+        found.append(StagedVehicle(i, model_name(i), (x, y, z, yaw), environment))
     return found
 
 
@@ -142,7 +142,7 @@ def _contact_sensor(collisions: Sequence[str]) -> ET.Element:
     return sensor
 
 
-def _include(vehicle: Vehicle) -> ET.Element:
+def _include(vehicle: StagedVehicle) -> ET.Element:
     x, y, z, yaw = vehicle.pose
     include = ET.Element("include")
     ET.SubElement(include, "uri").text = f"model://{MODEL}"

@@ -25,7 +25,7 @@ class CsiSystem:
     """One per world. A callback that raises would switch the system off for good, so none ever does."""
 
     def __init__(self) -> None:
-        self.health = csi.Health()
+        self.health = csi.CsiHealth()
         self._node = Node()
         self._tell = self._node.advertise(csi.HEALTH_TOPIC, StringMsg)
         self._node.subscribe(StringMsg, csi.BEGIN_TOPIC, self._on_begin)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sar_sim.judging.referee import Phase
+from sar_sim.judging.referee import EventPhase
 
 REARM_NS = 1_000_000_000
 _DRONE = re.compile(r"uav_([1-9][0-9]*)::")
@@ -22,7 +22,7 @@ class Touch:
     """One touch. ``drone`` counts from 0; ``other`` is the second drone, -1 for a body; depths are in metres."""
 
     number: int
-    phase: Phase
+    phase: EventPhase
     drone: int
     other: int
     obstacle: str
@@ -62,7 +62,7 @@ class Touches:
             before = self._open.get(key)
             if before is None:
                 self._count += 1
-                touch = Touch(self._count, Phase.BEGIN, *key, stamp_ns, stamp_ns, deepest, at)
+                touch = Touch(self._count, EventPhase.BEGIN, *key, stamp_ns, stamp_ns, deepest, at)
                 said.append(touch)
             elif deepest > before.depth_m:
                 touch = replace(before, end_ns=stamp_ns, depth_m=deepest, position=at)
@@ -74,11 +74,11 @@ class Touches:
     def settle(self, now_ns: int) -> list[Touch]:
         """End what has been silent for a second."""
         over = [key for key, touch in self._open.items() if now_ns - touch.end_ns > REARM_NS]
-        return [replace(self._open.pop(key), phase=Phase.END) for key in over]
+        return [replace(self._open.pop(key), phase=EventPhase.END) for key in over]
 
     def finish(self) -> list[Touch]:
         """End what is still open."""
-        ended = [replace(touch, phase=Phase.END) for touch in self._open.values()]
+        ended = [replace(touch, phase=EventPhase.END) for touch in self._open.values()]
         self._open.clear()
         return ended
 

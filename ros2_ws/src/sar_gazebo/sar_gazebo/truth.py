@@ -20,7 +20,7 @@ HULL = "base_link"
 
 
 @dataclass(frozen=True)
-class Truth:
+class PosedTruth:
     """All drones at one instant, ENU; rates in the body frame. Arrays are [N, 3] or [N, 4] (w x y z)."""
 
     stamp_ns: int
@@ -49,7 +49,7 @@ class Assembly:
         self._last: tuple[int, Floats] | None = None
         self.dropped = 0
 
-    def add(self, stamp_ns: int, drone: int, pose: Floats) -> Truth | None:
+    def add(self, stamp_ns: int, drone: int, pose: Floats) -> PosedTruth | None:
         """The truth at a stamp once its last drone has arrived, from the second such stamp on."""
         if self._last is not None and stamp_ns <= self._last[0]:
             self.dropped += 1
@@ -67,12 +67,12 @@ class Assembly:
         return None if before is None else _truth(before, (stamp_ns, now))
 
 
-def _truth(before: tuple[int, Floats], after: tuple[int, Floats]) -> Truth:
+def _truth(before: tuple[int, Floats], after: tuple[int, Floats]) -> PosedTruth:
     dt = (after[0] - before[0]) * 1e-9
     velocity = (after[1][:, :3] - before[1][:, :3]) / dt
     pairs = zip(before[1][:, 3:], after[1][:, 3:], strict=True)
     rates = np.array([_rotation_vector(_multiply(_conjugate(a), b)) / dt for a, b in pairs])
-    return Truth(after[0], after[1][:, :3], velocity, after[1][:, 3:], rates)
+    return PosedTruth(after[0], after[1][:, :3], velocity, after[1][:, 3:], rates)
 
 
 def _row(pose: Any) -> Floats:

@@ -26,8 +26,8 @@ from sar_gazebo.csi import BEGIN_TOPIC, HEALTH_TOPIC, model_name
 from sar_gazebo.partition import join
 from sar_gazebo.stage import CONTACT_TOPIC
 from sar_gazebo.touch import Touch, Touches
-from sar_gazebo.truth import Assembly, Truth, hull_pose
-from sar_sim.judging.referee import Phase
+from sar_gazebo.truth import Assembly, PosedTruth, hull_pose
+from sar_sim.judging.referee import EventPhase
 
 Floats = NDArray[np.float64]
 SECOND_NS = 1_000_000_000
@@ -119,9 +119,9 @@ class TruthListener:
         self._end(self._contacts.settle(truth.stamp_ns))
 
     def _end(self, touches: list[Touch]) -> None:
-        self._ended += [touch for touch in touches if touch.phase is Phase.END]
+        self._ended += [touch for touch in touches if touch.phase is EventPhase.END]
 
-    def _row(self, truth: Truth) -> Floats:
+    def _row(self, truth: PosedTruth) -> Floats:
         """All drones in one row; of the two quaternions of an attitude the one that is next to the last."""
         attitude = truth.attitude.copy()
         if self._truth.rows:

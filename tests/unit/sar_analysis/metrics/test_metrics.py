@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sar_analysis.bags.arrays import Truth
+from sar_analysis.bags.arrays import TruthSeries
 from sar_analysis.bags.reader import read_bag
 from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
 from sar_core.reward import Counts, episode_return
@@ -257,7 +257,7 @@ def test_a_hole_in_the_truth_makes_it_invalid(tmp_path: Path) -> None:
     assert episode_metrics(bag).valid
     for lost, reason in ((4, None), (5, "truth_gap")):
         kept = np.r_[0:50, 50 + lost : len(bag.truth.stamps_ns)]
-        holed = Truth(**{name: values[kept] for name, values in vars(bag.truth).items()})
+        holed = TruthSeries(**{name: values[kept] for name, values in vars(bag.truth).items()})
         assert episode_metrics(dataclasses.replace(bag, truth=holed)).invalid_reason == reason
 
 

@@ -26,7 +26,7 @@ from sar_analysis.render.panels import registration
 from sar_analysis.results.document import build_results
 from sar_analysis.results.model import results_schema
 from sar_analysis.results.sections import coverage_curve
-from sar_analysis.table import Problem, Table
+from sar_analysis.table import Table, TableProblem
 from sar_core.errors import ContractError, InputError, MissingDataError
 from tests.unit.sar_analysis import recount
 from tests.unit.sar_analysis.bagmaker import Made, straight
@@ -100,7 +100,7 @@ def test_a_document_keeps_the_schema_and_a_broken_one_does_not(base: EpisodeMetr
 
 def test_the_result_does_not_depend_on_where_the_bags_lie(base: EpisodeMetrics) -> None:
     episodes = crossed(base, 2)
-    problem = Problem("unreadable", "/here/runs/x", "/here/runs/x/x.mcap: cut")
+    problem = TableProblem("unreadable", "/here/runs/x", "/here/runs/x/x.mcap: cut")
     one = build_results(Table(tuple(episodes), (problem,), Path("/here/runs")), resamples=RESAMPLES)
     there = dataclasses.replace(problem, where="/there/x", reason="/there/x/x.mcap: cut")
     two = build_results(Table(tuple(episodes), (there,), Path("/there")), resamples=RESAMPLES)
@@ -436,7 +436,7 @@ def test_the_example_in_the_docs_runs(base: EpisodeMetrics, monkeypatch: pytest.
 
 def test_nonsense_is_refused(base: EpisodeMetrics) -> None:
     with pytest.raises(MissingDataError, match=r"no episode can be read: unreadable: x\.mcap: cut"):
-        build_results(Table((), (Problem("unreadable", "x", "x.mcap: cut"),)))
+        build_results(Table((), (TableProblem("unreadable", "x", "x.mcap: cut"),)))
     with pytest.raises(ContractError, match="coverage_240s is nan; allowed"):
         build_results(table(flown(base, 0, 0, coverage_240s=math.nan)))
     lost = dataclasses.replace(flown(base, 0, 0), coverage_curve=(0.0, math.nan))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sar_eval.backends.embedded import Simulator
-from sar_eval.bag.encoders import STATUS_DONE, Encoder, Status
+from sar_eval.bag.encoders import STATUS_DONE, Encoder, EpisodeProgress
 from sar_eval.bag.messages import typestore
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
@@ -37,7 +37,7 @@ def test_drones_with_longer_names_get_their_own_odometry_and_setpoint():
 
 def test_the_last_status_of_a_spoilt_episode_keeps_the_figures_before_it():
     encoder = Encoder(prepare(Scenario(drones=2), 0, 0))
-    _, before = encoder.status(1_000_000_000, Status(2, 7.5, 0.25, 1, 2, 2))
+    _, before = encoder.status(1_000_000_000, EpisodeProgress(2, 7.5, 0.25, 1, 2, 2))
     for known, figures in ((before, (7.5, 0.25, 1, 2, 2)), (None, (0.0, 0.0, 0, 0, 0))):
         topic, payload = encoder.last_status(2_000_000_000, known, "lockstep_timeout")
         told = typestore().deserialize_cdr(payload, "sar_msgs/msg/EpisodeStatus")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_core.errors import ContractError, MissingDataError
-from sar_eval.bag.messages import Layout, blank, load_typestore, serialise, type_hash, typestore
+from sar_eval.bag.messages import MessageLayout, blank, load_typestore, serialise, type_hash, typestore
 from sar_eval.scenario.resources import share_dir
 
 PROTOTYPES = {
@@ -55,7 +55,7 @@ def extremes(dtype, rows, rng):
 @given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 4))
 def test_columns_serialise_like_single_messages(msgtype, seed, rows):
     store, rng = typestore(), np.random.default_rng(seed)
-    layout = Layout(store, blank(store, msgtype, PROTOTYPES[msgtype]))
+    layout = MessageLayout(store, blank(store, msgtype, PROTOTYPES[msgtype]))
     columns = {path: extremes(dtype, rows, rng) for path, (_, dtype) in layout.offsets.items()}
     with warnings.catch_warnings(action="error"):
         encoded = layout.encode(columns)
@@ -71,7 +71,7 @@ def test_columns_serialise_like_single_messages(msgtype, seed, rows):
 
 def test_whole_vectors_and_times_can_be_given_at_once():
     store = typestore()
-    layout = Layout(store, blank(store, "nav_msgs/msg/Odometry", {"child_frame_id": "uav_1"}))
+    layout = MessageLayout(store, blank(store, "nav_msgs/msg/Odometry", {"child_frame_id": "uav_1"}))
     stamps = np.array([0, 52_000_000, 3_100_000_001])
     position = np.arange(9.0).reshape(3, 3)
     covariance = np.arange(108.0).reshape(3, 6, 6)
@@ -88,7 +88,7 @@ def test_whole_vectors_and_times_can_be_given_at_once():
 
 def test_a_sequence_over_drones_is_one_array():
     store = typestore()
-    layout = Layout(store, blank(store, "sar_msgs/msg/TruthState", {"position": 2, "orientation": 2}))
+    layout = MessageLayout(store, blank(store, "sar_msgs/msg/TruthState", {"position": 2, "orientation": 2}))
     position = np.arange(12.0).reshape(2, 2, 3)
     orientation = np.arange(16.0).reshape(2, 2, 4)
     encoded = layout.encode({"position": position, "orientation": orientation, "orientation.1.w": [7.0, 8.0]})
@@ -100,7 +100,7 @@ def test_a_sequence_over_drones_is_one_array():
 
 def test_no_rows_give_no_messages():
     store = typestore()
-    layout = Layout(store, blank(store, "sar_msgs/msg/Setpoint"))
+    layout = MessageLayout(store, blank(store, "sar_msgs/msg/Setpoint"))
     assert layout.encode({"header.stamp": np.empty(0, np.int64), "position": np.empty((0, 3))}).shape == (
         0,
         layout.size,
@@ -121,7 +121,7 @@ def test_no_rows_give_no_messages():
 )
 def test_columns_that_do_not_fit_are_refused(columns, words):
     store = typestore()
-    layout = Layout(store, blank(store, "nav_msgs/msg/Odometry"))
+    layout = MessageLayout(store, blank(store, "nav_msgs/msg/Odometry"))
     with pytest.raises(ContractError, match=re.escape(words)):
         layout.encode(columns)
 

@@ -17,7 +17,7 @@ from rosbags.interfaces import QosDurability
 
 from sar_core.errors import ContractError, InputError, RunError
 from sar_eval.bag.check import check_bag
-from sar_eval.bag.messages import Layout, blank, serialise, typestore
+from sar_eval.bag.messages import MessageLayout, blank, serialise, typestore
 from sar_eval.bag.repair import repair_bag
 from sar_eval.bag.writer import LIBRARY, BagWriter, make_topic
 
@@ -46,8 +46,8 @@ def fill(writer, seconds, rng):
     Gives (topic, stamp, sequence, payload) in the order a bag must have.
     """
     store = typestore()
-    clock = Layout(store, blank(store, CLOCK))
-    setpoint = Layout(store, blank(store, SETPOINT, {"header.frame_id": "world"}))
+    clock = MessageLayout(store, blank(store, CLOCK))
+    setpoint = MessageLayout(store, blank(store, SETPOINT, {"header.frame_id": "world"}))
     counts = dict.fromkeys(("/uav_2/setpoint", "/uav_1/setpoint", "/clock"), 0)
     info = serialise(store, blank(store, INFO, {"world": "village"}))
     expected = [("/episode/info", 0, 0, info)]

@@ -8,12 +8,12 @@ from typing import Any
 
 from sar_eval.campaign.campaign import open_campaign
 from sar_eval.campaign.manifest import Manifest
-from sar_eval.campaign.plan import Choice, Task
-from sar_eval.campaign.workers import Job, Outcome
+from sar_eval.campaign.plan import CampaignChoice, MissionTask
+from sar_eval.campaign.workers import MissionJob, MissionOutcome
 from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Scenario
 
-CHOICE = Choice(
+CHOICE = CampaignChoice(
     scenario=Scenario(drones=2, duration_s=5.0, radio=None),
     worlds=("village",),
     patterns=("boustrophedon", "spiral"),
@@ -24,7 +24,7 @@ CHOICE = Choice(
 )
 
 
-def made_up(task: Task) -> Record:
+def made_up(task: MissionTask) -> Record:
     """A record as if flown; which missions collide follows from the seed alone."""
     result: dict[str, Any] = {
         "episode_id": task.key,
@@ -40,26 +40,28 @@ def made_up(task: Task) -> Record:
 class Desk:
     """Flyers that fly nothing: records are made up, and a bag is a folder with a note."""
 
-    def __init__(self, outcome: Callable[[Job], Outcome] | None = None, limit: int = 10_000) -> None:
-        self.flown: list[Job] = []
+    def __init__(self, outcome: Callable[[MissionJob], MissionOutcome] | None = None, limit: int = 10_000) -> None:
+        self.flown: list[MissionJob] = []
         self._outcome = outcome
         self._limit = limit
 
-    def fly(self, more: Callable[[], Job | None], stop: Callable[[], str | None]) -> Generator[Outcome, None, None]:
+    def fly(
+        self, more: Callable[[], MissionJob | None], stop: Callable[[], str | None]
+    ) -> Generator[MissionOutcome, None, None]:
         while stop() is None and len(self.flown) < self._limit and (job := more()) is not None:
             self.flown.append(job)
             yield self._outcome(job) if self._outcome else self.record(job)
 
     @staticmethod
-    def record(job: Job) -> Outcome:
+    def record(job: MissionJob) -> MissionOutcome:
         bag = None
         if job.scratch is not None:
             bag = Path(job.scratch) / f"flight-{job.task.key}" / job.task.key
             bag.mkdir(parents=True)
             (bag / "note").write_text(job.task.key)
-        return Outcome(job, made_up(job.task), None if bag is None else str(bag))
+        return MissionOutcome(job, made_up(job.task), None if bag is None else str(bag))
 
 
-def fly(folder: Path, manifest: Manifest, tasks: Iterable[Task], desk: Desk, **options: Any) -> Any:
+def fly(folder: Path, manifest: Manifest, tasks: Iterable[MissionTask], desk: Desk, **options: Any) -> Any:
     with open_campaign(folder, manifest) as campaign:
         return campaign.fly(list(tasks), desk, **options)

@@ -17,29 +17,29 @@ from sar_eval.campaign.campaign import open_campaign
 from sar_eval.campaign.ledger import LEDGER, read_ledger
 from sar_eval.campaign.manifest import Manifest, input_hashes, make_manifest
 from sar_eval.campaign.merging import merge
-from sar_eval.campaign.plan import Choice, Plan, make_plan
+from sar_eval.campaign.plan import CampaignChoice, CampaignPlan, make_plan
 from sar_eval.campaign.sources import code
-from sar_eval.campaign.workers import Job, Outcome
+from sar_eval.campaign.workers import MissionJob, MissionOutcome
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Scenario
 
-CHOICE = Choice(Scenario(drones=2), ("village",), ("spiral",), "both", (1,), (0, 1), episode_set="v1")
+CHOICE = CampaignChoice(Scenario(drones=2), ("village",), ("spiral",), "both", (1,), (0, 1), episode_set="v1")
 PX4 = {"version": "1.18.0", "git": "0123456789abcdef"}
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> CampaignPlan:
     return make_plan(CHOICE)
 
 
 @pytest.fixture(scope="module")
-def manifest(plan: Plan) -> Manifest:
+def manifest(plan: CampaignPlan) -> Manifest:
     return make_manifest(plan)
 
 
 @pytest.fixture(scope="module")
-def record(plan: Plan) -> Record:
+def record(plan: CampaignPlan) -> Record:
     """As a worker makes it, with every hash of what it read."""
     return invalid_record(plan.tasks[0].prepare(), "simulator_error")
 
@@ -91,30 +91,32 @@ def test_our_own_vehicle_may_tell_another_version(manifest: Manifest, record: Re
 class Scripted:
     """Flyers that hand over what they are given."""
 
-    def __init__(self, make: Callable[[Job], Outcome]) -> None:
+    def __init__(self, make: Callable[[MissionJob], MissionOutcome]) -> None:
         self._make = make
 
-    def fly(self, more: Callable[[], Job | None], stop: Callable[[], str | None]) -> Generator[Outcome, None, None]:
+    def fly(
+        self, more: Callable[[], MissionJob | None], stop: Callable[[], str | None]
+    ) -> Generator[MissionOutcome, None, None]:
         while (job := more()) is not None:
             yield self._make(job)
 
 
-def honest(job: Job) -> Outcome:
-    return Outcome(job, invalid_record(job.task.prepare(), "simulator_error"), code=code())
+def honest(job: MissionJob) -> MissionOutcome:
+    return MissionOutcome(job, invalid_record(job.task.prepare(), "simulator_error"), code=code())
 
 
-def other_params(job: Job) -> Outcome:
+def other_params(job: MissionJob) -> MissionOutcome:
     made = honest(job)
     assert made.record is not None
     return replace(made, record=changed(made.record, vehicle_sha256="f" * 64))
 
 
-def other_bridge(job: Job) -> Outcome:
+def other_bridge(job: MissionJob) -> MissionOutcome:
     now = code()
     return replace(honest(job), code={**now, "sar_eval": {**now["sar_eval"], "px4/world.py": "edited"}})
 
 
-def edited_in_flight(job: Job) -> Outcome:
+def edited_in_flight(job: MissionJob) -> MissionOutcome:
     """A file that vehicles read by themselves, after the worker had read it."""
     return replace(honest(job), inputs={**input_hashes(job.task.prepare()), "vehicle_sha256": "f" * 64})
 
@@ -128,9 +130,9 @@ def edited_in_flight(job: Job) -> Outcome:
     ],
 )
 def test_a_campaign_ends_before_it_mixes(
-    plan: Plan, manifest: Manifest, tmp_path: Path, wrong: Callable[[Job], Outcome], named: str
+    plan: CampaignPlan, manifest: Manifest, tmp_path: Path, wrong: Callable[[MissionJob], MissionOutcome], named: str
 ) -> None:
-    def turn(job: Job) -> Outcome:
+    def turn(job: MissionJob) -> MissionOutcome:
         return (wrong if job.task == plan.tasks[2] else honest)(job)
 
     with (
@@ -144,7 +146,7 @@ def test_a_campaign_ends_before_it_mixes(
 
 
 def test_a_ledger_that_was_mixed_is_neither_gone_on_with_nor_merged(
-    plan: Plan, manifest: Manifest, record: Record, tmp_path: Path
+    plan: CampaignPlan, manifest: Manifest, record: Record, tmp_path: Path
 ) -> None:
     manifest.write(tmp_path)
     (tmp_path / LEDGER).write_text(seal(changed(record, world_sha256="f" * 64).as_dict()) + "\n")
@@ -158,7 +160,7 @@ def test_a_ledger_that_was_mixed_is_neither_gone_on_with_nor_merged(
 
 
 def test_shards_of_two_autopilots_are_not_merged(
-    plan: Plan, manifest: Manifest, record: Record, tmp_path: Path
+    plan: CampaignPlan, manifest: Manifest, record: Record, tmp_path: Path
 ) -> None:
     other = invalid_record(plan.tasks[1].prepare(), "simulator_error")
     for name, flown in (("a", flown_by(record)), ("b", flown_by(other, git="fedcba"))):

@@ -16,8 +16,8 @@ from sar_eval.campaign.campaign import RESULTS, open_campaign
 from sar_eval.campaign.ledger import LEDGER, Ledger, read_ledger
 from sar_eval.campaign.manifest import MANIFEST, Manifest, make_manifest, read_manifest
 from sar_eval.campaign.merging import merge
-from sar_eval.campaign.plan import Plan, cost, flight_order, make_plan, parse_numbers, parse_shard, select
-from sar_eval.campaign.workers import Job, Outcome
+from sar_eval.campaign.plan import CampaignPlan, cost, flight_order, make_plan, parse_numbers, parse_shard, select
+from sar_eval.campaign.workers import MissionJob, MissionOutcome
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
@@ -27,12 +27,12 @@ from tests.unit.sar_eval.campaign.desk import CHOICE, Desk, fly, made_up
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> CampaignPlan:
     return make_plan(CHOICE)
 
 
 @pytest.fixture(scope="module")
-def manifest(plan: Plan) -> Manifest:
+def manifest(plan: CampaignPlan) -> Manifest:
     return make_manifest(plan)
 
 
@@ -223,7 +223,7 @@ def test_missions_with_events_are_flown_again_with_a_bag(plan, manifest, tmp_pat
 
 
 def test_a_mission_that_does_not_repeat_is_told_loudly(plan, manifest, tmp_path):
-    def outcome(job: Job) -> Outcome:
+    def outcome(job: MissionJob) -> MissionOutcome:
         made = Desk.record(job)
         if job.again and job.task.seed == 4:
             assert made.record is not None
@@ -244,9 +244,9 @@ def test_a_stop_among_the_bags_is_told_as_unfinished(plan, manifest, tmp_path):
 
 @pytest.mark.parametrize("reason", ["simulator_error", "worker_lost"])
 def test_a_mission_without_outcome_is_an_invalid_record_with_its_message_in_the_log(reason, plan, manifest, tmp_path):
-    def outcome(job: Job) -> Outcome:
+    def outcome(job: MissionJob) -> MissionOutcome:
         if job.task == plan.tasks[5]:
-            return Outcome(job, reason=reason, message="the wings fell off")
+            return MissionOutcome(job, reason=reason, message="the wings fell off")
         return Desk.record(job)
 
     ending = fly(tmp_path, manifest, plan.tasks, Desk(outcome))
@@ -257,9 +257,9 @@ def test_a_mission_without_outcome_is_an_invalid_record_with_its_message_in_the_
 
 
 def test_invalid_missions_are_flown_again_when_asked_and_what_they_were_stays_in_the_log(plan, manifest, tmp_path):
-    def outcome(job: Job) -> Outcome:
+    def outcome(job: MissionJob) -> MissionOutcome:
         if job.task in plan.tasks[5:7]:
-            return Outcome(job, reason="simulator_error", message="the wings fell off")
+            return MissionOutcome(job, reason="simulator_error", message="the wings fell off")
         return Desk.record(job)
 
     fly(tmp_path, manifest, plan.tasks, Desk(outcome))
@@ -285,9 +285,9 @@ def test_an_invalid_record_has_every_field_of_a_flown_one(plan):
 
 
 def test_an_error_of_the_host_ends_the_campaign_and_keeps_what_is_flown(plan, manifest, tmp_path):
-    def outcome(job: Job) -> Outcome:
+    def outcome(job: MissionJob) -> MissionOutcome:
         if job.task == plan.tasks[5]:
-            return Outcome(job, reason="host_error", message="no space left on device", fatal=True)
+            return MissionOutcome(job, reason="host_error", message="no space left on device", fatal=True)
         return Desk.record(job)
 
     with pytest.raises(RunError, match="no space left"):
@@ -334,7 +334,7 @@ def test_merge_refuses_gaps_strangers_and_contradictions_and_leaves_nothing(plan
         merge([first, tmp_path / "stranger"], tmp_path / "whole", partial=True)
     third = tmp_path / "third"
 
-    def contradict(job: Job) -> Outcome:
+    def contradict(job: MissionJob) -> MissionOutcome:
         made = Desk.record(job)
         assert made.record is not None
         made.record.result["coverage"] = 0.5
@@ -377,7 +377,7 @@ def test_merge_refuses_a_mission_that_leads_out_of_the_folder(plan, manifest, tm
 def test_a_version_in_older_results_is_not_compared(plan, manifest, tmp_path):
     """Shards flown before and after the version left the result are one campaign."""
 
-    def older(job: Job) -> Outcome:
+    def older(job: MissionJob) -> MissionOutcome:
         made = Desk.record(job)
         assert made.record is not None
         made.record.result["version"] = "0.0.9"

@@ -24,12 +24,12 @@ from sar_eval.campaign.manifest import (
     make_manifest,
     read_manifest,
 )
-from sar_eval.campaign.plan import Choice, make_plan
+from sar_eval.campaign.plan import CampaignChoice, make_plan
 from sar_eval.scenario.model import Scenario
 from sar_swarm.piloting import patternlist
 
 ROOT = Path(__file__).resolve().parents[4]
-CHOICE = Choice(Scenario(drones=2), ("village",), ("spiral",), "present", (1,), (0, 1), episode_set="v1")
+CHOICE = CampaignChoice(Scenario(drones=2), ("village",), ("spiral",), "present", (1,), (0, 1), episode_set="v1")
 
 
 def made(**changes: Any) -> Manifest:

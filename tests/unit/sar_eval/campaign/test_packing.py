@@ -15,22 +15,24 @@ from sar_eval.campaign.ledger import LEDGER, PACKED, read_ledger
 from sar_eval.campaign.manifest import MANIFEST, Manifest, make_manifest
 from sar_eval.campaign.merging import merge
 from sar_eval.campaign.packing import pack
-from sar_eval.campaign.plan import Plan, make_plan
+from sar_eval.campaign.plan import CampaignPlan, make_plan
 from tests.soak.killcheck import result_part
 from tests.unit.sar_eval.campaign.desk import CHOICE, Desk, fly
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan() -> CampaignPlan:
     return make_plan(CHOICE)
 
 
 @pytest.fixture(scope="module")
-def manifest(plan: Plan) -> Manifest:
+def manifest(plan: CampaignPlan) -> Manifest:
     return make_manifest(plan)
 
 
-def test_begun_here_and_finished_there_gives_the_equal_table(plan: Plan, manifest: Manifest, tmp_path: Path) -> None:
+def test_begun_here_and_finished_there_gives_the_equal_table(
+    plan: CampaignPlan, manifest: Manifest, tmp_path: Path
+) -> None:
     fly(tmp_path / "whole", manifest, plan.tasks, Desk())
     fly(tmp_path / "here", manifest, plan.tasks, Desk(limit=7), bags="all")
     packed, records = pack(tmp_path / "here", tmp_path / "sent")
@@ -45,7 +47,7 @@ def test_begun_here_and_finished_there_gives_the_equal_table(plan: Plan, manifes
     assert read_ledger(tmp_path / "there" / LEDGER).keys() == set(manifest.episodes)
 
 
-def test_a_later_state_replaces_an_earlier_one(plan: Plan, manifest: Manifest, tmp_path: Path) -> None:
+def test_a_later_state_replaces_an_earlier_one(plan: CampaignPlan, manifest: Manifest, tmp_path: Path) -> None:
     for limit in (3, 4):
         fly(tmp_path / "here", manifest, plan.tasks, Desk(limit=limit))
         pack(tmp_path / "here", tmp_path / "sent")
@@ -54,7 +56,7 @@ def test_a_later_state_replaces_an_earlier_one(plan: Plan, manifest: Manifest, t
 
 
 @pytest.mark.parametrize("name", [PACKED, MANIFEST])
-def test_damage_on_the_way_is_noticed(plan: Plan, manifest: Manifest, tmp_path: Path, name: str) -> None:
+def test_damage_on_the_way_is_noticed(plan: CampaignPlan, manifest: Manifest, tmp_path: Path, name: str) -> None:
     fly(tmp_path / "here", manifest, plan.tasks, Desk(limit=3))
     pack(tmp_path / "here", tmp_path / "sent")
     damaged = bytearray((tmp_path / "sent" / name).read_bytes())
@@ -65,7 +67,9 @@ def test_damage_on_the_way_is_noticed(plan: Plan, manifest: Manifest, tmp_path: 
     assert not (tmp_path / "sent" / LEDGER).exists()
 
 
-def test_what_is_no_campaign_or_holds_another_is_refused(plan: Plan, manifest: Manifest, tmp_path: Path) -> None:
+def test_what_is_no_campaign_or_holds_another_is_refused(
+    plan: CampaignPlan, manifest: Manifest, tmp_path: Path
+) -> None:
     with pytest.raises(MissingDataError, match="no manifest"):
         pack(tmp_path, tmp_path / "sent")
     fly(tmp_path / "here", manifest, plan.tasks, Desk(limit=3))
@@ -79,7 +83,9 @@ def test_what_is_no_campaign_or_holds_another_is_refused(plan: Plan, manifest: M
         pack(tmp_path / "here", tmp_path / "other")
 
 
-def test_a_packed_ledger_without_its_manifest_is_not_taken_over(plan: Plan, manifest: Manifest, tmp_path: Path) -> None:
+def test_a_packed_ledger_without_its_manifest_is_not_taken_over(
+    plan: CampaignPlan, manifest: Manifest, tmp_path: Path
+) -> None:
     fly(tmp_path / "here", manifest, plan.tasks, Desk(limit=3))
     pack(tmp_path / "here", tmp_path / "sent")
     (tmp_path / "sent" / MANIFEST).unlink()

@@ -20,7 +20,7 @@ from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.oracle import prepare_oracle
 from sar_sim.judging.scoring import Report
-from sar_sim.radio.devices import Kind
+from sar_sim.radio.devices import DeviceKind
 from sar_sim.radio.receiver import Frames
 from sar_swarm.piloting.policy import Actor
 
@@ -78,7 +78,7 @@ def leaks(root: object, episode: Episode, heard: bool = False) -> list[str]:
 @pytest.fixture(scope="module")
 def episode() -> Episode:
     made = prepare(SCENARIO, 3, 5)
-    assert {device.kind for device in made.devices} == set(Kind)
+    assert {device.kind for device in made.devices} == set(DeviceKind)
     return made
 
 

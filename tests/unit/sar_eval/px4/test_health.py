@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sar_eval.backends.backend import SpoiltError
-from sar_eval.px4.health import Gate, Limits
+from sar_eval.px4.health import Gate, HealthLimits
 from sar_eval.px4.mavlink import ORIGIN
 from sar_eval.px4.telemetry import Telemetry
 
@@ -31,7 +31,7 @@ class Flight:
 
     def __init__(self, speed: float = 1.0) -> None:
         self.vehicles = [vehicle(0), vehicle(1)]
-        self.gate = Gate(self.vehicles, Limits(), speed)
+        self.gate = Gate(self.vehicles, HealthLimits(), speed)
         self.gate.flying = True
         self.now_s = 0.0
         self.rates = [speed, speed]

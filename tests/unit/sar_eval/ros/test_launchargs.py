@@ -11,7 +11,7 @@ from sar_eval.ros.launchargs import (
     MEDIAN_SEEDS,
     NOISE_SWEEP,
     Argument,
-    Flight,
+    LaunchedFlight,
     check_names,
     check_values,
     clear,
@@ -51,7 +51,7 @@ def stage1_file(folder: Path, **more: object) -> Path:
     return file
 
 
-def flown(flight: Flight, valid: bool = True, **result: object) -> None:
+def flown(flight: LaunchedFlight, valid: bool = True, **result: object) -> None:
     """Leave what a flight leaves."""
     flight.bag.mkdir(parents=True)
     told = {"config_sha256": flight.episode.config_sha256, "valid": valid, **result}

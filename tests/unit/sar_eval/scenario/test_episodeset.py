@@ -16,7 +16,7 @@ from sar_eval.scenario.model import Scenario, scenario_from
 from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import share_dir
 from sar_eval.studies.sweep import CLOSES_AT_KAPPA, OPENS_AT_KAPPA
-from sar_sim.radio.devices import Kind, known_addresses
+from sar_sim.radio.devices import DeviceKind, known_addresses
 
 WORLDS = sorted(path.stem for path in share_dir("worlds").glob("*.sdf"))
 
@@ -58,8 +58,8 @@ def test_every_seed_and_pattern_gets_the_same_episode_and_the_twin_lacks_its_vic
     assert np.array_equal(one.wind_mps, other.wind_mps)
     assert np.array_equal(one.wind_mps, twin.wind_mps)
     assert [d.address for d in one.devices] == [d.address for d in other.devices]
-    assert [d.kind for d in one.devices].count(Kind.VICTIM) == 2
-    assert [d.address for d in twin.devices] == [d.address for d in one.devices if d.kind is not Kind.VICTIM]
+    assert [d.kind for d in one.devices].count(DeviceKind.VICTIM) == 2
+    assert [d.address for d in twin.devices] == [d.address for d in one.devices if d.kind is not DeviceKind.VICTIM]
     assert known_addresses(twin.devices) == known_addresses(one.devices)
     angle = load_set("village-v1").layout(7).wind_rad
     assert math.atan2(one.wind_mps[1], one.wind_mps[0]) == pytest.approx(angle)

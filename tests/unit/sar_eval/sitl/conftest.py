@@ -13,7 +13,7 @@ from sar_eval.scenario.resources import params_path
 from sar_eval.sitl.craft import Craft, Sight
 from sar_eval.sitl.datagram import messages
 from sar_eval.sitl.inbox import Talk, receive, wanted_messages
-from sar_eval.sitl.link import Link
+from sar_eval.sitl.link import MavlinkLink
 from sar_eval.sitl.paramtable import ParamTable, all_parameters
 from sar_eval.sitl.telemetry import GROUND_RATES, ONBOARD_RATES
 
@@ -55,7 +55,9 @@ class Bench:
             self.m, system, ParamTable(all_parameters(params_path("sihsim_quadx"))), ORIGIN, sight(), lambda: 0.5
         )
         for remote, rates in ((HERE, ONBOARD_RATES), (("127.0.0.1", 14550), GROUND_RATES)):
-            self.craft.connect(Link(self.m, system, remote, rates, lambda data, peer: self.sent.append((data, peer))))
+            self.craft.connect(
+                MavlinkLink(self.m, system, remote, rates, lambda data, peer: self.sent.append((data, peer)))
+            )
         self.link = self.craft.links[0]
         self._client = self.m.MAVLink(None, 245, 190)
 

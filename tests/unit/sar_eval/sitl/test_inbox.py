@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sar_core.geodesy import to_global, to_local
 from sar_eval.px4.mavlink import EMBEDDED_MARK, ORIGIN, mode_name
-from sar_eval.sitl.commander import Mode
+from sar_eval.sitl.commander import FlightMode
 from sar_eval.sitl.inbox import COMMANDS
 from sar_eval.sitl.paramtable import INT32, REAL32
 from sar_eval.sitl.telemetry import MAKERS, number_of
@@ -32,7 +32,7 @@ def take_off(bench: Any) -> None:
     assert bench.command(ARM, 1) == ACCEPTED
     assert bench.command(TAKEOFF, 0, 0, 0, NAN, NAN, NAN, NAN) == ACCEPTED
     bench.wait(1.0, landed=False, position=(10.0, 20.0, -2.5))
-    assert bench.craft.state.mode is Mode.HOLD
+    assert bench.craft.state.mode is FlightMode.HOLD
 
 
 def test_the_first_word_to_a_stranger_is_what_it_is(bench) -> None:
@@ -61,7 +61,7 @@ def test_offboard_rules_over_the_wire(bench) -> None:
     assert bench.command(ARM, 1) == ACCEPTED
     assert mode_name(bench.craft.report().mode.word) == "offboard"
     bench.wait(1.1)
-    assert bench.craft.state.mode is Mode.HOLD
+    assert bench.craft.state.mode is FlightMode.HOLD
 
 
 def test_a_failsafe_is_seen_in_heartbeat_and_text(bench) -> None:
@@ -90,9 +90,9 @@ def test_take_off_takes_an_altitude_above_sea_level(bench) -> None:
     bench.command(ARM, 1)
     bench.command(TAKEOFF, 0, 0, 0, NAN, NAN, NAN, ORIGIN.altitude_m + 40.0)
     bench.wait(1.0, landed=False, position=(10.0, 20.0, -30.0))
-    assert bench.craft.state.mode is Mode.TAKEOFF
+    assert bench.craft.state.mode is FlightMode.TAKEOFF
     bench.wait(2.0, position=(10.0, 20.0, -39.5))
-    assert bench.craft.state.mode is Mode.HOLD
+    assert bench.craft.state.mode is FlightMode.HOLD
 
 
 def test_home_is_where_it_armed(bench) -> None:
@@ -111,7 +111,7 @@ def test_landing_and_returning(bench) -> None:
     assert bench.command(LAND) == ACCEPTED
     assert bench.wait(3.0)[5] == pytest.approx(0.7)
     assert bench.command(RTL) == ACCEPTED
-    assert bench.craft.state.mode is Mode.RTL
+    assert bench.craft.state.mode is FlightMode.RTL
 
 
 def test_disarming_in_flight_needs_the_magic_number(bench) -> None:
@@ -137,7 +137,7 @@ def test_reposition_goes_where_it_is_told(bench) -> None:
 @pytest.mark.parametrize(("number", "numbers"), [(SET_MODE, (1, 3)), (SET_MODE, (1, 4, 4)), (SET_MODE, (0, 0))])
 def test_modes_that_are_not_there_are_refused(bench, number: int, numbers: tuple[float, ...]) -> None:
     assert bench.command(number, *numbers) == REJECTED
-    assert bench.craft.state.mode is Mode.HOLD
+    assert bench.craft.state.mode is FlightMode.HOLD
 
 
 def test_what_is_unknown_is_unsupported_and_nonsense_is_denied(bench) -> None:
@@ -184,9 +184,9 @@ def test_orders_for_others_are_not_obeyed(bench) -> None:
 
 
 def test_set_mode_message_is_obeyed(bench) -> None:
-    (ack,) = of_type(bench.tell(bench.m.MAVLink_set_mode_message(1, 1, Mode.OFFBOARD.word)), "COMMAND_ACK")
+    (ack,) = of_type(bench.tell(bench.m.MAVLink_set_mode_message(1, 1, FlightMode.OFFBOARD.word)), "COMMAND_ACK")
     assert (ack.command, ack.result) == (SET_MODE, ACCEPTED)
-    assert bench.craft.state.mode is Mode.OFFBOARD
+    assert bench.craft.state.mode is FlightMode.OFFBOARD
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_failures_are_injected_only_where_allowed(bench) -> None:
 def test_a_lost_position_lands(bench) -> None:
     take_off(bench)
     bench.wait(8.0, gps_age_s=5.1)
-    assert bench.craft.state.mode is Mode.LAND
+    assert bench.craft.state.mode is FlightMode.LAND
     assert not bench.craft.report().position_ok
 
 

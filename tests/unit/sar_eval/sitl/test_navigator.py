@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sar_eval.sitl.commander import Mode
+from sar_eval.sitl.commander import FlightMode
 from sar_eval.sitl.navigator import (
     Errand,
     Leg,
-    Place,
+    NavigatorPlace,
     Point,
     Return,
     Speeds,
@@ -33,26 +33,26 @@ distances = st.floats(0.0, 500.0)
 places = st.tuples(st.floats(-200.0, 200.0), st.floats(-200.0, 200.0), st.floats(-100.0, 0.0))
 
 
-def errand(mode: Mode, here: Point, velocity: Point = (0.0, 0.0, 0.0), goal: Point | None = None) -> Errand:
-    return set_out(mode, Place(here, velocity, 0.3), HOME, goal, SPEEDS, WAY)
+def errand(mode: FlightMode, here: Point, velocity: Point = (0.0, 0.0, 0.0), goal: Point | None = None) -> Errand:
+    return set_out(mode, NavigatorPlace(here, velocity, 0.3), HOME, goal, SPEEDS, WAY)
 
 
 def test_hold_stays_where_braking_ends() -> None:
-    assert braking_point(Place((1.0, 2.0, -5.0), (6.0, 0.0, 1.0), 0.0)) == pytest.approx((7.0, 2.0, -5.0))
-    assert errand(Mode.HOLD, (1.0, 2.0, -5.0)).legs[0].goal == (1.0, 2.0, -5.0)
-    assert errand(Mode.HOLD, (1.0, 2.0, -5.0), goal=(9.0, 9.0, -9.0)).legs[0].goal == (9.0, 9.0, -9.0)
+    assert braking_point(NavigatorPlace((1.0, 2.0, -5.0), (6.0, 0.0, 1.0), 0.0)) == pytest.approx((7.0, 2.0, -5.0))
+    assert errand(FlightMode.HOLD, (1.0, 2.0, -5.0)).legs[0].goal == (1.0, 2.0, -5.0)
+    assert errand(FlightMode.HOLD, (1.0, 2.0, -5.0), goal=(9.0, 9.0, -9.0)).legs[0].goal == (9.0, 9.0, -9.0)
 
 
 def test_take_off_climbs_over_its_spot_at_take_off_speed() -> None:
     here = (3.0, 4.0, 0.0)
-    row = setpoint(errand(Mode.TAKEOFF, here, goal=(0.0, 0.0, -30.0)), here, 0.0, SPEEDS)
+    row = setpoint(errand(FlightMode.TAKEOFF, here, goal=(0.0, 0.0, -30.0)), here, 0.0, SPEEDS)
     assert row[SP_POS : SP_POS + 3] == pytest.approx((3.0, 4.0, -1.5))
     assert row[SP_YAW] == 0.3
 
 
 def test_landing_sinks_without_a_height_to_reach() -> None:
     here = (3.0, 4.0, -20.0)
-    row = setpoint(errand(Mode.LAND, here), here, 0.0, SPEEDS)
+    row = setpoint(errand(FlightMode.LAND, here), here, 0.0, SPEEDS)
     assert math.isnan(row[SP_POS + 2])
     assert row[SP_VEL + 2] == SPEEDS.down
 
@@ -64,7 +64,7 @@ def test_landing_slows_down_near_the_ground(height: float, speed: float) -> None
 
 def test_return_climbs_then_crosses_then_sinks() -> None:
     here = (100.0, 0.0, -5.0)
-    legs = errand(Mode.RTL, here).legs
+    legs = errand(FlightMode.RTL, here).legs
     assert [leg.goal for leg in legs] == [(100.0, 0.0, -30.0), (0.0, 0.0, -30.0), HOME]
     assert [leg.sink for leg in legs] == [False, False, True]
 

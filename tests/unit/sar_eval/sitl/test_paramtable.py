@@ -15,9 +15,9 @@ from sar_eval.sitl.paramtable import (
     DEFAULTS,
     INT32,
     REAL32,
-    Kind,
-    Parameter,
+    ParameterKind,
     ParamTable,
+    VehicleParameter,
     all_parameters,
     from_wire,
     read_environment,
@@ -31,7 +31,7 @@ KNOWN = all_parameters(params_path("sihsim_quadx"))
 def test_an_integer_travels_bytewise(value: int) -> None:
     """What pymavlink unpacks as a float holds the integer's own bytes, as clients of PX4 expect."""
     m = dialect()
-    parameter = Parameter(value, -(2**31), 2**31 - 1, integer=True)
+    parameter = VehicleParameter(value, -(2**31), 2**31 - 1, integer=True)
     packed = m.MAVLink_param_value_message(b"X", to_wire(parameter), parameter.mavlink_type, 1, 0).pack(m.MAVLink(None))
     payload = bytes(packed[10:14])
     is_signalling_nan = 0x7F800001 <= (value & 0x7FFFFFFF) <= 0x7FBFFFFF
@@ -42,7 +42,7 @@ def test_an_integer_travels_bytewise(value: int) -> None:
 
 
 def test_a_float_travels_as_it_is() -> None:
-    assert to_wire(Parameter(0.7, 0.0, 1.0)) == 0.7
+    assert to_wire(VehicleParameter(0.7, 0.0, 1.0)) == 0.7
     assert from_wire(0.5, REAL32) == 0.5
 
 
@@ -69,7 +69,7 @@ def test_a_parameter_without_effect_says_so() -> None:
     remark = table.set("SIM_BAT_DRAIN", 120.0)
     assert remark is not None and "no effect" in remark
     assert table["SIM_BAT_DRAIN"] == 120.0
-    assert {name for name, one in DEFAULTS.items() if one.kind is Kind.IDLE} == {
+    assert {name for name, one in DEFAULTS.items() if one.kind is ParameterKind.IDLE} == {
         "COM_RC_IN_MODE",
         "NAV_DLL_ACT",
         "SIM_BAT_DRAIN",
@@ -91,7 +91,7 @@ def test_every_live_parameter_changes_what_is_obeyed() -> None:
     """No parameter is called live and then read by nobody."""
     read_elsewhere = {"BAT_", "SAR_", "SYS_FAILURE_EN", "MIS_TAKEOFF_ALT"}
     for name, one in DEFAULTS.items():
-        if one.kind is not Kind.LIVE or any(name.startswith(known) for known in read_elsewhere):
+        if one.kind is not ParameterKind.LIVE or any(name.startswith(known) for known in read_elsewhere):
             continue
         table = ParamTable(KNOWN)
         before = (table.rules(), table.speeds(), table.way_home())

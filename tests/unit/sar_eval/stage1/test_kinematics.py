@@ -11,23 +11,23 @@ import pytest
 from sar_core.sweep import sweep
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
-from sar_eval.stage1.kinematics import FIRST_DRAWS, Task, Track, fly, fly_batch, task_of
+from sar_eval.stage1.kinematics import FIRST_DRAWS, KinematicTask, KinematicTrack, fly, fly_batch, task_of
 from sar_sim.judging.coverage import Coverage, CoverageConfig, first_scans
 from sar_swarm.piloting.patternlist import STANDARD
 
 
-def task(pattern: str, seed: int = 1, duration_s: float = 240.0) -> Task:
+def task(pattern: str, seed: int = 1, duration_s: float = 240.0) -> KinematicTask:
     episode = prepare(Scenario(episode_set="village-v1", pattern=pattern, duration_s=duration_s), seed, 3)
     return task_of(episode)
 
 
 @pytest.fixture(scope="module", params=STANDARD)
-def flown(request: pytest.FixtureRequest) -> tuple[Task, Track]:
+def flown(request: pytest.FixtureRequest) -> tuple[KinematicTask, KinematicTrack]:
     mission = task(request.param)
     return mission, fly(mission)
 
 
-def test_nobody_teleports(flown: tuple[Task, Track]) -> None:
+def test_nobody_teleports(flown: tuple[KinematicTask, KinematicTrack]) -> None:
     """Speed, acceleration along and across, and rate of turn, all measured from the track alone."""
     mission, track = flown
     a = mission.agility
@@ -42,7 +42,7 @@ def test_nobody_teleports(flown: tuple[Task, Track]) -> None:
     assert (turned * speed[1:])[moving].max() <= a.acceleration_mps2 * a.step_s + 1e-6
 
 
-def test_it_starts_at_the_spawn_points_and_ends_in_time(flown: tuple[Task, Track]) -> None:
+def test_it_starts_at_the_spawn_points_and_ends_in_time(flown: tuple[KinematicTask, KinematicTrack]) -> None:
     mission, track = flown
     assert np.array_equal(track.positions[0], np.array(mission.starts))
     assert track.times_s[0] == 0.0
@@ -50,7 +50,7 @@ def test_it_starts_at_the_spawn_points_and_ends_in_time(flown: tuple[Task, Track
     assert track.path_m > 1000.0
 
 
-def test_the_same_mission_flies_the_same_way(flown: tuple[Task, Track]) -> None:
+def test_the_same_mission_flies_the_same_way(flown: tuple[KinematicTask, KinematicTrack]) -> None:
     mission, track = flown
     assert np.array_equal(fly(mission).positions, track.positions)
 
@@ -61,7 +61,7 @@ def test_a_batch_is_its_missions_one_by_one() -> None:
         assert np.array_equal(alone.positions, together.positions)
 
 
-def test_coverage_of_a_track_is_what_the_analysis_finds_on_it(flown: tuple[Task, Track]) -> None:
+def test_coverage_of_a_track_is_what_the_analysis_finds_on_it(flown: tuple[KinematicTask, KinematicTrack]) -> None:
     """Three implementations, one definition: the referee's, its short form for Stage 1, and the one that reads bags."""
     mission, track = flown
     cover = Coverage(CoverageConfig(mission.area), mission.drones)

@@ -20,7 +20,7 @@ from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.fitcheck import check
 from sar_eval.stage1.fitflights import CHECK_SEED, FIT_SEED, FitFlight, Sighting, plan_flights
-from sar_eval.stage1.kinematics import Track
+from sar_eval.stage1.kinematics import KinematicTrack
 from sar_eval.stage1.observations import (
     Observations,
     alarm_rates,
@@ -31,7 +31,7 @@ from sar_eval.stage1.observations import (
     observe,
     write_observations,
 )
-from sar_sim.radio.devices import Kind
+from sar_sim.radio.devices import DeviceKind
 from tests.unit.sar_eval.madeflights import ALARM_PER_S, TRUE_DISTANCE, TRUE_LEVEL, TRUE_TIME, made_flights
 
 
@@ -112,13 +112,13 @@ def test_exposure_ends_with_the_first_report() -> None:
 def test_draws_depend_on_the_transmitter_alone(model: Observations, episode: Episode) -> None:
     """A second condition, or the twin without victims, meets the same luck."""
     times = np.arange(0.0, 240.25, 0.25)
-    track = Track(times, np.zeros((len(times), 4, 2)))
+    track = KinematicTrack(times, np.zeros((len(times), 4, 2)))
     one = observe(model, 0, track, episode.devices, 1, 3)
     turned = observe(model, 0, track, tuple(reversed(episode.devices)), 1, 3)
     assert (sorted(one.found), one.false_alarms) == (sorted(turned.found), turned.false_alarms)
     fates = {observe(model, 0, track, episode.devices, seed, 3).found for seed in range(10)}
     assert len(fates) > 5
-    decoys = tuple(d for d in episode.devices if d.kind is not Kind.VICTIM)
+    decoys = tuple(d for d in episode.devices if d.kind is not DeviceKind.VICTIM)
     assert observe(model, 0, track, decoys, 1, 3).found == ()
 
 

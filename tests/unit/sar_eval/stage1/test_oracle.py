@@ -17,7 +17,7 @@ from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1 import oracle as reference
 from sar_eval.stage1.oracle import (
-    Job,
+    ReferenceFlight,
     assign,
     describe,
     fly_reference,
@@ -28,7 +28,7 @@ from sar_eval.stage1.oracle import (
     prepare_oracle,
     save_reference,
 )
-from sar_sim.radio.devices import Kind
+from sar_sim.radio.devices import DeviceKind
 from sar_swarm.piloting.patternlist import names
 from sar_swarm.planning.routes import partitioned_lawnmower
 
@@ -72,7 +72,7 @@ def test_more_victims_than_drones_are_all_visited() -> None:
 
 def test_routes_begin_at_the_victims_and_end_with_the_lanes_of_the_strip() -> None:
     episode = prepare_oracle(SCENARIO, 4)
-    victims = {tuple(d.track[0, 1:3]) for d in episode.devices if d.kind is Kind.VICTIM}
+    victims = {tuple(d.track[0, 1:3]) for d in episode.devices if d.kind is DeviceKind.VICTIM}
     assert len(victims) == 2
     visited = set()
     for i, route in enumerate(episode.routes):
@@ -109,11 +109,11 @@ def test_without_victims_it_only_covers() -> None:
 
 def test_a_reference_is_flown_written_read_and_added_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = SCENARIO.model_copy(update={"drones": 1})
-    row = fly_reference(Job(scenario, 2))
+    row = fly_reference(ReferenceFlight(scenario, 2))
     assert row["return"] > 0.0 and row["invalid_reason"] is None
-    flown: list[Job] = []
+    flown: list[ReferenceFlight] = []
 
-    def fly(job: Job) -> dict[str, object]:
+    def fly(job: ReferenceFlight) -> dict[str, object]:
         flown.append(job)
         return row | {"episode": job.index, "sigma": job.scenario.sigma, "kappa": job.scenario.kappa}
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sar_core.errors import RunError
 from sar_core.geometry import box, cylinder, no_obstacles
-from sar_sim.judging.referee import Event, Kind, Phase, Referee, RefereeConfig, Summary
+from sar_sim.judging.referee import Event, EventKind, EventPhase, Referee, RefereeConfig, RefereeSummary
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def with_obstacles(*rows: Floats) -> RefereeConfig:
 
 def watch(
     config: RefereeConfig, times: Floats, positions: Floats, ticks: int = 1, grounded: bool = False
-) -> tuple[list[Event], Summary]:
+) -> tuple[list[Event], RefereeSummary]:
     """Every announcement and the final score of a flight cut into `ticks` pieces that share their end samples."""
     referee = Referee(config, positions.shape[1])
     allowed = np.full(positions.shape[1], grounded)
@@ -58,7 +58,7 @@ def duel(*profile: tuple[float, float]) -> tuple[Floats, Floats]:
     return times, positions
 
 
-def count(summary: Summary) -> tuple[int, int]:
+def count(summary: RefereeSummary) -> tuple[int, int]:
     return summary.collisions, summary.near_misses
 
 
@@ -97,7 +97,7 @@ class TestTwoDrones:
 
         assert count(summary) == ((1, 0) if miss < 1.5 else (0, 1))
         assert summary.min_separation_m == pytest.approx(miss, abs=1e-9)
-        (event,) = (e for e in told if e.phase is Phase.END)
+        (event,) = (e for e in told if e.phase is EventPhase.END)
         chord = 2 * math.sqrt((1.5 if miss < 1.5 else 3.0) ** 2 - miss**2) / speed
         assert event.min_distance_m == pytest.approx(miss, abs=1e-9)
         assert event.min_time_s == pytest.approx(100.0, abs=1e-6)
@@ -120,8 +120,8 @@ class TestTwoDrones:
         told, summary = watch(OPEN_SKY, *duel(*profile, (22.0, 10.0), (25.0, 10.0)), ticks=50)
         assert count(summary) == (1, 0)
         assert [(e.kind, e.phase, e.a, e.b) for e in told] == [
-            (Kind.DRONE_DRONE, Phase.BEGIN, 0, 1),
-            (Kind.DRONE_DRONE, Phase.END, 0, 1),
+            (EventKind.DRONE_DRONE, EventPhase.BEGIN, 0, 1),
+            (EventKind.DRONE_DRONE, EventPhase.END, 0, 1),
         ]
         assert told[-1].begin_s == pytest.approx(1.0 - 0.3 / 8.8)
         assert told[-1].end_s == pytest.approx(21.0 + 0.3 / 8.8)
@@ -141,7 +141,7 @@ class TestTwoDrones:
             told, summary = watch(OPEN_SKY, *duel(*profile), ticks=ticks)
             assert count(summary) == (collisions, 0)
             assert summary.events[0].min_distance_m == pytest.approx(1.0)
-            assert Counter(e.phase for e in told) == {Phase.BEGIN: collisions, Phase.END: collisions}
+            assert Counter(e.phase for e in told) == {EventPhase.BEGIN: collisions, EventPhase.END: collisions}
 
     def test_clearance_must_be_held_in_one_piece(self) -> None:
         blips = [(1.0 + 0.8 * k + d, 1.9 if d == 0.4 else 2.5) for k in range(10) for d in (0.0, 0.4)]
@@ -178,14 +178,14 @@ class TestTwoDrones:
         for ticks in (1, len(profile) - 1):
             told, summary = watch(OPEN_SKY, *track, ticks=ticks)
             assert count(summary) == expected
-            assert [e.phase for e in told if e.kind is Kind.NEAR_MISS] == [Phase.END] * expected[1]
+            assert [e.phase for e in told if e.kind is EventKind.NEAR_MISS] == [EventPhase.END] * expected[1]
 
     def test_many_contacts_beginning_in_one_tick_are_all_told(self) -> None:
         spread = np.linspace(0.0, 0.9, 9)
         start = np.column_stack([100.0 * np.cos(7 * spread), 100.0 * np.sin(7 * spread), 30.0 + 20.0 * spread])
         end = np.column_stack([spread, 0.0 * spread, 30.0 + 0.0 * spread])
         told, summary = watch(OPEN_SKY, np.array([0.0, 1.0]), np.stack([start, end]))
-        assert {(e.a, e.b) for e in told if e.phase is Phase.BEGIN} == set(combinations(range(9), 2))
+        assert {(e.a, e.b) for e in told if e.phase is EventPhase.BEGIN} == set(combinations(range(9), 2))
         assert summary.collisions == len(told) / 2 == 36
 
 
@@ -238,7 +238,7 @@ class TestFence:
         track = solo((0.0, 190.0, 0.0, 30.0), (2.0, 210.0, 0.0, 30.0), (3.0, 190.0, 0.0, 30.0), (9.0, 0.0, 0.0, 30.0))
         told, summary = watch(OPEN_SKY, *track, ticks=3)
         assert (summary.geofence_breaches, summary.collisions) == (1, 0)
-        assert [e.phase for e in told] == [Phase.BEGIN, Phase.END]
+        assert [e.phase for e in told] == [EventPhase.BEGIN, EventPhase.END]
         assert told[-1].begin_s == pytest.approx(1.0)
         assert told[-1].end_s == pytest.approx(2.5)
         assert told[-1].min_distance_m == pytest.approx(-10.0)
@@ -285,9 +285,9 @@ class TestGround:
         down = np.array([[[0.0, 0.0, 0.1]], [[0.0, 0.0, 0.1]]])
         referee = Referee(OPEN_SKY, 1)
         (begin,) = referee.observe(np.array([0.0, 1.0]), down, np.array([False]))
-        assert begin.phase is Phase.BEGIN
+        assert begin.phase is EventPhase.BEGIN
         (end,) = referee.observe(np.array([1.0, 2.5]), down, np.array([True]))
-        assert (end.phase, end.begin_s, end.end_s) == (Phase.END, 0.0, 1.0)
+        assert (end.phase, end.begin_s, end.end_s) == (EventPhase.END, 0.0, 1.0)
         (again,) = referee.observe(np.array([2.5, 3.0]), down, np.array([False]))
         assert again.begin_s == 2.5
         assert referee.summary().collisions == 2
@@ -297,7 +297,7 @@ class TestScore:
     def test_one_drone_alone_has_no_separation(self) -> None:
         told, summary = watch(OPEN_SKY, *solo((0.0, 0.0, 0.0, 9.0), (1.0, 5.0, 0.0, 9.0)))
         assert told == []
-        assert summary == Summary(
+        assert summary == RefereeSummary(
             collisions=0,
             collisions_by_kind={"drone_drone": 0, "drone_obstacle": 0, "drone_ground": 0},
             near_misses=0,
@@ -310,13 +310,13 @@ class TestScore:
     def test_open_contacts_count_before_and_after_the_finish(self) -> None:
         referee = Referee(OPEN_SKY, 2)
         (begin,) = referee.observe(*duel((0.0, 5.0), (1.0, 1.0)), np.array([False, False]))
-        assert begin.phase is Phase.BEGIN
+        assert begin.phase is EventPhase.BEGIN
         before = referee.summary()
         (end,) = referee.finish(1.25)
         after = referee.summary()
         assert count(before) == count(after) == (1, 0)
-        assert (before.events[0].phase, after.events) == (Phase.BEGIN, (end,))
-        assert (end.phase, end.end_s) == (Phase.END, 1.25)
+        assert (before.events[0].phase, after.events) == (EventPhase.BEGIN, (end,))
+        assert (end.phase, end.end_s) == (EventPhase.END, 1.25)
         assert end.begin_s == pytest.approx(0.875)
         assert referee.finish(2.0) == []
 
@@ -345,7 +345,7 @@ class TestScore:
 class Plain:
     """A contact as the plain referee writes it down."""
 
-    kind: Kind
+    kind: EventKind
     a: int
     b: int
     begin: float
@@ -412,16 +412,16 @@ def plain_referee(config: RefereeConfig, times: Floats, positions: Floats) -> tu
     for a, b in combinations(range(len(drones)), 2):
         d = np.linalg.norm(drones[a] - drones[b], axis=1)
         separation = min(separation, float(d.min()))
-        found += [Plain(Kind.DRONE_DRONE, a, b, *c) for c in plain_debounce(dense, d, 1.5, 2.0)]
-        found += [Plain(Kind.NEAR_MISS, a, b, *c) for c in plain_debounce(dense, d, 3.0, 3.5) if c[2] >= 1.5]
+        found += [Plain(EventKind.DRONE_DRONE, a, b, *c) for c in plain_debounce(dense, d, 1.5, 2.0)]
+        found += [Plain(EventKind.NEAR_MISS, a, b, *c) for c in plain_debounce(dense, d, 3.0, 3.5) if c[2] >= 1.5]
     for a, track in enumerate(drones):
         for b, row in enumerate(config.obstacles):
             d = plain_obstacle(row, track) - HULL
             clearance = min(clearance, float(d.min()))
-            found += [Plain(Kind.DRONE_OBSTACLE, a, b, *c) for c in plain_debounce(dense, d, 0.0, 0.5)]
-        found += [Plain(Kind.DRONE_GROUND, a, -1, *c) for c in plain_debounce(dense, track[:, 2] - GEAR, 0.0, 0.5)]
+            found += [Plain(EventKind.DRONE_OBSTACLE, a, b, *c) for c in plain_debounce(dense, d, 0.0, 0.5)]
+        found += [Plain(EventKind.DRONE_GROUND, a, -1, *c) for c in plain_debounce(dense, track[:, 2] - GEAR, 0.0, 0.5)]
         d = plain_fence(config.fence, config.ceiling_m, track)
-        found += [Plain(Kind.GEOFENCE, a, -1, *c) for c in plain_debounce(dense, d, 0.0, 0.5)]
+        found += [Plain(EventKind.GEOFENCE, a, -1, *c) for c in plain_debounce(dense, d, 0.0, 0.5)]
     return found, separation, clearance
 
 
@@ -438,7 +438,7 @@ def wandering(
     return positions
 
 
-def agree(config: RefereeConfig, times: Floats, positions: Floats, ticks: int) -> Counter[Kind]:
+def agree(config: RefereeConfig, times: Floats, positions: Floats, ticks: int) -> Counter[EventKind]:
     """Assert that referee and plain referee see the same; returns what they saw."""
     _, summary = watch(config, times, positions, ticks)
     plain, separation, clearance = plain_referee(config, times, positions)
@@ -451,7 +451,9 @@ def agree(config: RefereeConfig, times: Floats, positions: Floats, ticks: int) -
     for e, p in zip(ours, theirs, strict=True):
         assert e.begin_s == pytest.approx(p.begin, abs=2e-3)
         assert e.end_s == pytest.approx(p.end, abs=2e-3)
-        assert p.least - 2 * step <= e.min_distance_m <= p.least + 1e-9 + (0.005 if e.kind is Kind.GEOFENCE else 0.0)
+        assert (
+            p.least - 2 * step <= e.min_distance_m <= p.least + 1e-9 + (0.005 if e.kind is EventKind.GEOFENCE else 0.0)
+        )
     return Counter(e.kind for e in ours)
 
 
@@ -466,13 +468,13 @@ TIGHT = RefereeConfig(
 
 class TestAgainstEveryMillisecond:
     def test_random_flights_in_a_tight_place(self) -> None:
-        seen: Counter[Kind] = Counter()
+        seen: Counter[EventKind] = Counter()
         for seed in range(12):
             rng = np.random.default_rng(seed)
             times = np.append(np.arange(0.0, 20.0, 0.004 if seed % 2 else 0.1), 20.0)
             positions = wandering(rng, times, 3, (12.0, 12.0, 6.0), 4.0)
             seen += agree(TIGHT, times, positions, ticks=400)
-        assert min(seen[kind] for kind in Kind) >= 10
+        assert min(seen[kind] for kind in EventKind) >= 10
 
     def test_random_flights_over_a_wide_place(self) -> None:
         rng = np.random.default_rng(77)
@@ -482,7 +484,7 @@ class TestAgainstEveryMillisecond:
         for _ in range(2):
             positions = wandering(rng, times, 4, (90.0, 90.0, 4.0), 6.0)
             seen = agree(with_obstacles(*rows), times, positions, ticks=700)
-            assert seen[Kind.DRONE_OBSTACLE] > 0
+            assert seen[EventKind.DRONE_OBSTACLE] > 0
 
     @given(seed=st.integers(0, 2**32 - 1), ticks=st.integers(2, 300))
     def test_how_a_flight_is_cut_into_ticks_changes_nothing(self, seed: int, ticks: int) -> None:
@@ -498,11 +500,13 @@ class TestAgainstEveryMillisecond:
         times = np.arange(0.0, 12.0, 0.04)
         positions = wandering(np.random.default_rng(seed), times, 3, (12.0, 12.0, 6.0), 4.0)
         told, summary = watch(TIGHT, times, positions, ticks=200)
-        graver = [e for e in told if e.kind is not Kind.NEAR_MISS]
+        graver = [e for e in told if e.kind is not EventKind.NEAR_MISS]
         assume(graver)
-        begins, ends = (sorted((e.kind, e.a, e.b, e.begin_s) for e in graver if e.phase is phase) for phase in Phase)
+        begins, ends = (
+            sorted((e.kind, e.a, e.b, e.begin_s) for e in graver if e.phase is phase) for phase in EventPhase
+        )
         assert begins == ends
-        assert Counter(e.kind for e in told if e.phase is Phase.END) == Counter(e.kind for e in summary.events)
+        assert Counter(e.kind for e in told if e.phase is EventPhase.END) == Counter(e.kind for e in summary.events)
         for e in summary.events:
             assert e.begin_s <= e.min_time_s <= e.end_s
 

@@ -29,7 +29,7 @@ from sar_sim.radio.channel import (
     GROUND,
     PATH,
     WALL,
-    Scene,
+    RadioScene,
     add_channel,
     direct_channel,
     find_paths,
@@ -294,7 +294,7 @@ def test_strongest_do_not_depend_on_the_order_of_bodies(seed: int) -> None:
 def test_scene_of_every_world_covers_every_body() -> None:
     for file in sorted((ROOT / "worlds").glob("*.sdf")):
         world = load_world(file)
-        scene: Scene = make_scene(world, CONFIG)
+        scene: RadioScene = make_scene(world, CONFIG)
         assert len(scene.bodies) == len(world.obstacles) + len(world.volumes)
         assert np.all((scene.bodies[:, 10] > 0) != (scene.bodies[:, 11] > 0))
         assert np.all(scene.bodies[scene.bodies[:, 0] == BOX, 9] > 0)

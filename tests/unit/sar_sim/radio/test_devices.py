@@ -15,7 +15,7 @@ from sar_sim.radio.devices import (
     APART_M,
     EDGE_M,
     Device,
-    Kind,
+    DeviceKind,
     known_addresses,
     make_devices,
     make_transmitters,
@@ -45,7 +45,7 @@ def test_one_more_moves_none_of_the_others() -> None:
     assert all(same(a, b) for a, b in zip(absent, full[3:], strict=True))
     assert not same(full[0], make_devices(world, 1, 8, 1, 0)[0])
     assert not same(full[0], make_devices(world, 2, 7, 1, 0)[0])
-    assert {d.kind for d in full[3:7]} == {d.kind for d in full[7:]} == set(Kind) - {Kind.VICTIM}
+    assert {d.kind for d in full[3:7]} == {d.kind for d in full[7:]} == set(DeviceKind) - {DeviceKind.VICTIM}
 
 
 @pytest.mark.parametrize("name", sorted(WORLDS))
@@ -58,7 +58,7 @@ def test_victims_lie_where_people_can(name: str) -> None:
         victims = make_devices(world, 1, index, 3, 0)
         spots = [v.track[0, 1:] for v in victims]
         places += spots
-        assert all(v.kind is Kind.VICTIM and len(v.track) == 1 and not v.beacon for v in victims)
+        assert all(v.kind is DeviceKind.VICTIM and len(v.track) == 1 and not v.beacon for v in victims)
         assert min(math.dist(a[:2], b[:2]) for i, a in enumerate(spots) for b in spots[:i]) >= APART_M
         for x, y, z in spots:
             assert x_min + EDGE_M <= x <= x_max - EDGE_M and y_min + EDGE_M <= y <= y_max - EDGE_M and 0.3 <= z <= 1.0
@@ -72,32 +72,32 @@ def test_victims_lie_where_people_can(name: str) -> None:
     assert len(quadrants) == 4
 
 
-def decoys(world: World, kind: Kind, episodes: int = 40) -> list[Device]:
+def decoys(world: World, kind: DeviceKind, episodes: int = 40) -> list[Device]:
     return [d for index in range(episodes) for d in make_devices(world, 1, index, 0, 4) if d.kind is kind]
 
 
 def test_decoys_keep_to_their_kind() -> None:
     world = WORLDS["village"]
-    for rescuer in decoys(world, Kind.RESCUER):
+    for rescuer in decoys(world, DeviceKind.RESCUER):
         legs = np.diff(rescuer.track, axis=0)
         assert np.linalg.norm(legs[:, 1:], axis=1) / legs[:, 0] == pytest.approx(np.full(len(legs), 1.2))
         assert rescuer.track[-1, 0] >= 1200.0 and not rescuer.beacon
         assert np.abs(rescuer.track[:, 1:3]).max() <= 200.0
-    for passer in decoys(world, Kind.PASSER_BY):
+    for passer in decoys(world, DeviceKind.PASSER_BY):
         (start, *a), (end, *b) = passer.track
         assert 5.0 <= math.dist(a, b) / (end - start) <= 10.0
         assert passer.windows == ((start, end),) and not passer.beacon
         assert not passer.on_air(start - 1.0) and passer.on_air(start) and not passer.on_air(end)
-    for point in decoys(world, Kind.ACCESS_POINT):
+    for point in decoys(world, DeviceKind.ACCESS_POINT):
         assert point.beacon and len(point.track) == 1
         inside = [distance_to(row, *point.track[0, 1:]) < 0.0 for row in world.obstacles]
         assert "brick_shell" in {m for m, hit in zip(world.materials, inside, strict=True) if hit}
     share = [
         sum(min(end, 600.0) - min(start, 600.0) for start, end in d.windows) / 600.0
-        for d in decoys(world, Kind.INTERFERENCE)
+        for d in decoys(world, DeviceKind.INTERFERENCE)
     ]
     assert 0.05 < np.mean(share) < 0.15
-    assert all(len(d.track) == 1 for d in decoys(WORLDS["open_field"], Kind.ACCESS_POINT, 10))
+    assert all(len(d.track) == 1 for d in decoys(WORLDS["open_field"], DeviceKind.ACCESS_POINT, 10))
 
 
 def test_addresses_tell_nothing_and_never_repeat() -> None:
@@ -105,15 +105,15 @@ def test_addresses_tell_nothing_and_never_repeat() -> None:
     addresses = [d.address for d in everyone]
     assert len(set(addresses)) == len(addresses)
     assert all(0 < a < 1 << 48 and a >> 40 & 3 == 2 for a in addresses)
-    victims = np.array([d.address for d in everyone if d.kind is Kind.VICTIM], dtype=float)
-    others = np.array([d.address for d in everyone if d.kind is not Kind.VICTIM], dtype=float)
+    victims = np.array([d.address for d in everyone if d.kind is DeviceKind.VICTIM], dtype=float)
+    others = np.array([d.address for d in everyone if d.kind is not DeviceKind.VICTIM], dtype=float)
     assert abs(victims.mean() - others.mean()) < 4 * others.std() / math.sqrt(len(victims))
 
 
 def test_swarm_is_told_some_of_the_rescuers_and_access_points() -> None:
     everyone = [d for index in range(200) for d in make_devices(WORLDS["open_field"], 1, index, 2, 4)]
     told = set(known_addresses(everyone))
-    listed = [d for d in everyone if d.kind in (Kind.RESCUER, Kind.ACCESS_POINT)]
+    listed = [d for d in everyone if d.kind in (DeviceKind.RESCUER, DeviceKind.ACCESS_POINT)]
     assert told <= {d.address for d in listed}
     assert len(told) / len(listed) == pytest.approx(0.6, abs=3 * math.sqrt(0.24 / len(listed)))
     assert known_addresses(everyone[:7]) == tuple(sorted(told & {d.address for d in everyone[:7]}))
@@ -138,7 +138,7 @@ def test_arrays_move_as_the_devices_do() -> None:
 
 def test_radiated_power_follows_the_budget() -> None:
     place = np.array([[0.0, 0.0, 0.0, 0.5]])
-    kinds = [Device(k, kind, place, power_db=1.0) for k, kind in enumerate(Kind)]
+    kinds = [Device(k, kind, place, power_db=1.0) for k, kind in enumerate(DeviceKind)]
     for config, victim in ((CONFIG, 9.0), (load_radio(ROOT / "configs/radio/short_range.yaml"), -21.0)):
         dbm = 20 * np.log10(make_transmitters(kinds, config).amplitude)
         assert dbm == pytest.approx([victim, 9.0, 9.0, 9.0, 13.0])

@@ -17,7 +17,7 @@ from sar_core.errors import InputError
 from sar_core.radio import ANTENNAS, CARRIER_HZ, LIGHT_MPS, SUBCARRIERS
 from sar_core.streams import stream
 from sar_sim.radio.channel import PATH, direct_channel, find_paths, make_scene
-from sar_sim.radio.devices import Device, Kind, make_devices
+from sar_sim.radio.devices import Device, DeviceKind, make_devices
 from sar_sim.radio.radioconfig import RadioConfig, config_sha256, load_radio, make_budget
 from sar_sim.radio.receiver import NORMALS, THERMAL, Frames, Receiver, bench_link_frame, direct_frame, impair, silence
 from sar_sim.world.world import load_world
@@ -37,7 +37,7 @@ def changed(**values: Any) -> RadioConfig:
 
 
 def device(address: int, x: float, y: float, z: float = 0.5, **rest: Any) -> Device:
-    return Device(address, rest.pop("kind", Kind.VICTIM), np.array([[0.0, x, y, z]]), **rest)
+    return Device(address, rest.pop("kind", DeviceKind.VICTIM), np.array([[0.0, x, y, z]]), **rest)
 
 
 def fly(receiver: Receiver, drones: Floats, ticks: int, speed: float = 0.0, yaw: float = 0.0) -> list[list[Frames]]:
@@ -259,7 +259,7 @@ def test_same_seed_same_frames() -> None:
 
 def test_a_link_does_not_know_the_others() -> None:
     """Take away other devices and other drones, or list them in another order: what remains is bit-equal."""
-    devices = [d for d in make_devices(VILLAGE, 1, 0, 2, 8) if d.kind is not Kind.INTERFERENCE]
+    devices = [d for d in make_devices(VILLAGE, 1, 0, 2, 8) if d.kind is not DeviceKind.INTERFERENCE]
     full = fly(Receiver(CONFIG, VILLAGE, devices, 4, 1, 0, 0.05, 8.0), GRID, 600, 8.0)
     part = fly(Receiver(CONFIG, VILLAGE, devices[::-2], 2, 1, 0, 0.05, 8.0), GRID[:2], 600, 8.0)
     kept = np.array([d.address for d in devices[::-2]], dtype=np.uint64)
@@ -273,7 +273,7 @@ def test_a_link_does_not_know_the_others() -> None:
 
 
 def test_frames_are_in_the_order_of_addresses_and_carry_the_beacon_bit() -> None:
-    devices = [device(9, 0, 0), device(3, 5, 5, kind=Kind.ACCESS_POINT, beacon=True), device(6, 9, 0)]
+    devices = [device(9, 0, 0), device(3, 5, 5, kind=DeviceKind.ACCESS_POINT, beacon=True), device(6, 9, 0)]
     for tick in fly(Receiver(CONFIG, FIELD, devices, 2, 1, 0, 0.0, 8.0), GRID[:2], 50):
         for frames in tick:
             assert np.all(np.diff(frames.address.astype(int)) > 0)
@@ -291,7 +291,7 @@ def test_duty_is_the_device_s_own_and_windows_silence_it() -> None:
 
 
 def test_interference_drowns_weak_links_while_it_lasts() -> None:
-    jammer = device(2, 20.0, 0.0, 1.0, kind=Kind.INTERFERENCE, windows=((5.0, 10.0),))
+    jammer = device(2, 20.0, 0.0, 1.0, kind=DeviceKind.INTERFERENCE, windows=((5.0, 10.0),))
     drones = np.array([[0.0, 0.0, 30.0], [0.0, 180.0, 30.0]])
     victim = device(1, 0.0, 195.0)
     frames = fly(Receiver(changed(**STILL), FIELD, [victim, jammer], 2, 1, 0, 0.0, 8.0), drones, 300)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sar_sim.vehicle.kinematic import COURSE, SPEED, STATE, Agility, X, Y, approach, corner_speed, halt
 from sar_swarm.piloting.navigation import Chart
-from sar_swarm.planning.trajectory import Limits
+from sar_swarm.planning.trajectory import MotionLimits
 
 AGILE = Agility(8.0, 3.0, math.radians(30.0), 3.0, 0.25)
 PLACE = st.floats(-200.0, 200.0)
@@ -58,7 +58,9 @@ def test_from_rest_it_sets_off_towards_its_goal() -> None:
 
 @pytest.mark.parametrize("c", [None, (50.0, 0.0), (60.0, 0.0), (50.0, 40.0), (0.0, 0.0), (20.0, 20.0)])
 def test_corners_are_taken_as_the_swarms_planner_takes_them(c: tuple[float, float] | None) -> None:
-    chart = Chart(np.empty((0, 8)), (-100.0, -100.0, 5.0, 100.0, 100.0, 60.0), Limits(8.0, math.radians(30.0), 3.0))
+    chart = Chart(
+        np.empty((0, 8)), (-100.0, -100.0, 5.0, 100.0, 100.0, 60.0), MotionLimits(8.0, math.radians(30.0), 3.0)
+    )
     cx, cy = c if c is not None else (math.nan, math.nan)
     ours = corner_speed(0.0, 0.0, 50.0, 0.0, cx, cy, 3.0, AGILE)
     assert ours == pytest.approx(chart.corner_speed((0.0, 0.0), (50.0, 0.0), c, 3.0))

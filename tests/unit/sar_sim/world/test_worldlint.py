@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sar_sim.world.worldlint import PX4_PLUGINS, SDF_COMMAND_PACKAGES, Finding, libsdformat_check, lint_world
+from sar_sim.world.worldlint import PX4_PLUGINS, SDF_COMMAND_PACKAGES, WorldFinding, libsdformat_check, lint_world
 
 WORLDS = Path(__file__).resolve().parents[4] / "worlds"
 NAMES = ("open_field", "village", "forest", "collapsed_block")
@@ -274,7 +274,7 @@ def test_no_damage_makes_the_linter_raise(tmp_path: Path, data: st.DataObject) -
     )
     path = tmp_path / "world.sdf"
     path.write_text(text[:start] + junk + text[stop:])
-    assert all(isinstance(f, Finding) for f in lint_world(path))
+    assert all(isinstance(f, WorldFinding) for f in lint_world(path))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

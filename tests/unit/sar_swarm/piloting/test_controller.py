@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from sar_core.geometry import box, no_obstacles
 from sar_sim.radio.link import Link
-from sar_swarm.piloting.controller import Command, Order, Phase, Pilot, Plan, Sense, start_pilot, step
+from sar_swarm.piloting.controller import Command, DronePlan, Order, Phase, Pilot, Sense, start_pilot, step
 from sar_swarm.piloting.navigation import Chart
 from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.patterns import fixed_route
 from sar_swarm.piloting.searchtask import ROUTE_ACCEPT_M as ACCEPT_M
 from sar_swarm.piloting.searchtask import Mission
-from sar_swarm.planning.trajectory import Limits
+from sar_swarm.planning.trajectory import MotionLimits
 
 Floats = NDArray[np.float64]
 
@@ -27,10 +27,10 @@ AREA = (0.0, 0.0, 120.0, 80.0)
 BOUNDS = (-600.0, -600.0, 5.0, 600.0, 600.0, 110.0)
 
 
-def plan_for(index: int = 0, drones: int = 1, obstacles: Floats | None = None) -> Plan:
+def plan_for(index: int = 0, drones: int = 1, obstacles: Floats | None = None) -> DronePlan:
     routes = [fixed_route("partitioned_lawnmower", AREA, drones, i, 28.0, 0.1) for i in range(drones)]
     rows = no_obstacles() if obstacles is None else obstacles
-    return Plan(
+    return DronePlan(
         mission=Mission(
             index=index,
             drones=drones,
@@ -43,13 +43,13 @@ def plan_for(index: int = 0, drones: int = 1, obstacles: Floats | None = None) -
         home=np.array([20.0 + 6.0 * index, -15.0, 0.0]),
         altitude_m=30.0,
         return_altitude_m=30.0 + 2.5 * index,
-        chart=Chart(rows, BOUNDS, Limits()),
+        chart=Chart(rows, BOUNDS, MotionLimits()),
         fence=np.empty((0, 2)),
         separation=SeparationLimits(),
     )
 
 
-def with_route(plan: Plan, *points: tuple[float, float]) -> Plan:
+def with_route(plan: DronePlan, *points: tuple[float, float]) -> DronePlan:
     routes = [np.empty((0, 2))] * plan.mission.drones
     routes[plan.mission.index] = np.array(points, dtype=np.float64)
     return replace(plan, mission=replace(plan.mission, routes=tuple(routes)))
@@ -63,7 +63,7 @@ def sense_of(time: float, position: Floats, velocity: Floats, others: Floats, la
 class Drone:
     """A point that does what it is told: velocity where commanded, else towards the position at 3 m/s."""
 
-    plan: Plan
+    plan: DronePlan
     pilot: Pilot = field(default_factory=lambda: start_pilot(0.0))
     position: Floats = field(default_factory=lambda: np.zeros(3))
     velocity: Floats = field(default_factory=lambda: np.zeros(3))

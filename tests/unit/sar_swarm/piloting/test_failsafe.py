@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sar_swarm.piloting.failsafe import Failsafe, FailsafeState, Limits, Vitals, assess
+from sar_swarm.piloting.failsafe import Failsafe, FailsafeLimits, FailsafeState, Vitals, assess
 
 ROOT = Path(__file__).resolve().parents[4]
 F = Failsafe
@@ -160,7 +160,7 @@ def test_whether_it_gets_home_depends_on_how_far_that_is() -> None:
     assert state(0.06, 200.0) is F.RETURN_TO_HOME
     assert state(0.06, 300.0) is F.EMERGENCY_LAND
     assert state(0.04, 10.0) is F.RETURN_TO_HOME
-    limits = Limits()
+    limits = FailsafeLimits()
     reach = (limits.battery_return - limits.touch_down) / limits.charge_per_m
     assert state(0.15, reach - 1.0) is F.RETURN_TO_HOME and reach > 2.0 * math.hypot(220.0, 220.0)
 

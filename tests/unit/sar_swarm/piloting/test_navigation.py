@@ -15,7 +15,7 @@ from sar_core.geometry import box, no_obstacles, segment_distance
 from sar_swarm.piloting.navigation import BERTH_M, MAX_FAILURES, RETRY_S, Chart, Way, along_line, pursue, standing
 from sar_swarm.planning.planmap import plan_map
 from sar_swarm.planning.rrt_apf import Code
-from sar_swarm.planning.trajectory import Limits
+from sar_swarm.planning.trajectory import MotionLimits
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ GOAL = (100.0, 0.0, 30.0)
 
 
 def chart(*rows: Floats) -> Chart:
-    return Chart(np.array(rows) if rows else no_obstacles(), BOUNDS, Limits())
+    return Chart(np.array(rows) if rows else no_obstacles(), BOUNDS, MotionLimits())
 
 
 def go(where: Chart, way: Way | None, position: Floats, time_s: float, others: Floats = NOBODY) -> Way:

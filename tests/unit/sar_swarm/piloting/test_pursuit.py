@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sar_swarm.piloting.pursuit import Hypothesis, Mode, Pursuit, PursuitConfig, Stage, Station, decide
+from sar_swarm.piloting.pursuit import Hypothesis, Pursuit, PursuitConfig, PursuitMode, Stage, Station, decide
 
 Floats = NDArray[np.float64]
 
@@ -289,7 +289,7 @@ def test_equally_near_drones_do_not_leave_it_to_each_other(seed: int) -> None:
 
 
 def test_triangulation_visits_three_bearings_one_after_another_alone() -> None:
-    config = PursuitConfig(mode=Mode.TRIANGULATE)
+    config = PursuitConfig(mode=PursuitMode.TRIANGULATE)
     swarm = Swarm(np.array([[0.0, -20.0], [70.0, 70.0]]), config)
     swarm.fly([VICTIM._replace(confidence=0.55)], 60.0)
     assert not any(swarm.away(1))

@@ -12,9 +12,9 @@ from sar_core.geometry import box, no_obstacles
 from sar_core.streams import stream
 from sar_swarm.planning.dice import seed
 from sar_swarm.planning.planmap import PlanMap, plan_map
-from sar_swarm.planning.rrt_apf import Code, Problem, find_corners, plan_path
+from sar_swarm.planning.rrt_apf import Code, PlanningProblem, find_corners, plan_path
 from sar_swarm.planning.shortcut import cut_corners, length_of
-from sar_swarm.planning.trajectory import Limits
+from sar_swarm.planning.trajectory import MotionLimits
 from sar_swarm.planning.trees import Search
 from tests.unit.sar_swarm import plancheck
 from tests.unit.sar_swarm.plancheck import BOUNDS, HEIGHT_M, SIDE_M
@@ -31,7 +31,7 @@ def _free_point(rows: plancheck.Floats, rng: np.random.Generator, clearance: flo
 
 
 @cache
-def _world(index: int) -> Problem:
+def _world(index: int) -> PlanningProblem:
     """Random world number ``index``: clutter, forest, walls with windows, a closed room; a random vehicle."""
     rng = stream("planner test world", index)
     clearance = float(rng.uniform(0.8, 2.2))
@@ -52,10 +52,10 @@ def _world(index: int) -> Problem:
         start = _free_point(rows, rng, clearance)
         if start is not None and goal is not None and np.linalg.norm(goal - start) > 15.0:
             break
-    limits = Limits(
+    limits = MotionLimits(
         rng.uniform(2.0, 10.0), math.radians(rng.uniform(15.0, 60.0)), rng.uniform(0.5, 4.0), rng.uniform(0.5, 3.0)
     )
-    return Problem(start, goal, plan_map(rows, BOUNDS, 5.0), clearance, limits=limits)
+    return PlanningProblem(start, goal, plan_map(rows, BOUNDS, 5.0), clearance, limits=limits)
 
 
 def test_thousand_worlds_are_flown_clear_and_within_limits_or_rightly_refused() -> None:
@@ -115,37 +115,37 @@ def _room() -> PlanMap:
         ({"goal": np.array([55.0, 30.0])}, Code.BAD_INPUT),
         ({"search": Search(budget=0)}, Code.BAD_INPUT),
         ({"search": Search(step_m=math.nan)}, Code.BAD_INPUT),
-        ({"limits": Limits(turn_rate_rps=0.0)}, Code.BAD_INPUT),
-        ({"limits": Limits(acceleration_mps2=math.nan)}, Code.BAD_INPUT),
+        ({"limits": MotionLimits(turn_rate_rps=0.0)}, Code.BAD_INPUT),
+        ({"limits": MotionLimits(acceleration_mps2=math.nan)}, Code.BAD_INPUT),
         ({"start_speed_mps": -1.0}, Code.BAD_INPUT),
     ],
 )
 def test_every_refusal_has_its_code(changes: dict[str, object], code: Code) -> None:
-    result = plan_path(Problem(**({"start": START, "goal": GOAL, "map": _room()} | changes)), 1)
+    result = plan_path(PlanningProblem(**({"start": START, "goal": GOAL, "map": _room()} | changes)), 1)
     assert result.code == code
     assert (len(result.points) > 0) == (code == Code.FOUND)
 
 
 def test_a_free_line_is_flown_straight() -> None:
-    result = plan_path(Problem(START, GOAL, plan_map(no_obstacles(), BOUNDS)), 1)
+    result = plan_path(PlanningProblem(START, GOAL, plan_map(no_obstacles(), BOUNDS)), 1)
     assert result.code == Code.FOUND and result.iterations == 0
     assert length_of(result.points) == pytest.approx(50.0, abs=1e-9)
 
 
 def test_same_key_same_bits_and_another_key_another_way() -> None:
-    problem = Problem(START, GOAL, _room())
+    problem = PlanningProblem(START, GOAL, _room())
     first, again = plan_path(problem, 7), plan_path(problem, 7)
     assert first.points.tobytes() == again.points.tobytes()
     assert first.speeds.tobytes() == again.speeds.tobytes()
     assert any(plan_path(problem, key).points.tobytes() != first.points.tobytes() for key in range(8, 12))
 
 
-def _blocked_worlds(count: int, **search: float) -> list[tuple[int, Problem]]:
+def _blocked_worlds(count: int, **search: float) -> list[tuple[int, PlanningProblem]]:
     """Keys and worlds of clutter and trees whose straight line is blocked and where that key finds a way."""
-    chosen: list[tuple[int, Problem]] = []
+    chosen: list[tuple[int, PlanningProblem]] = []
     for index in (index for index in range(WORLDS) if index % 10 < 7):
         world = _world(index)
-        problem = Problem(world.start, world.goal, world.map, world.clearance_m, Search(**search))
+        problem = PlanningProblem(world.start, world.goal, world.map, world.clearance_m, Search(**search))
         result = find_corners(problem, index)
         if result.code == Code.FOUND and result.iterations > 0:
             chosen.append((index, problem))
@@ -170,7 +170,7 @@ def test_rewiring_makes_ways_shorter() -> None:
     """Trees alone, no shortening: with RRT*'s wiring the way is shorter on average."""
     wired, plain = [], []
     for key, problem in _blocked_worlds(80, refine=300, shortcuts=-1):
-        without = Problem(
+        without = PlanningProblem(
             problem.start, problem.goal, problem.map, problem.clearance_m, problem.search._replace(rewire_m=0.0)
         )
         straight = np.linalg.norm(problem.goal - problem.start)
@@ -192,7 +192,9 @@ def test_the_field_finds_a_way_in_fewer_iterations() -> None:
 
 def test_work_is_bounded_by_the_budget() -> None:
     problem = _world(9)
-    result = find_corners(Problem(problem.start, problem.goal, problem.map, problem.clearance_m, Search(budget=50)), 3)
+    result = find_corners(
+        PlanningProblem(problem.start, problem.goal, problem.map, problem.clearance_m, Search(budget=50)), 3
+    )
     assert result.code == Code.NO_PATH and result.iterations == 50
 
 
@@ -201,7 +203,7 @@ def test_a_window_that_trees_miss_is_found_by_the_flood() -> None:
     rows = np.array(plancheck.wall(30.0, 41.0, 8.0, 4.0))
     plan = plan_map(rows, BOUNDS, 5.0)
     start, goal = np.array([2.0, 2.0, 2.0]), np.array([58.0, 58.0, 22.0])
-    alone = find_corners(Problem(start, goal, plan, 1.0, Search(budget=5, lattice=0)), 1)
-    both = find_corners(Problem(start, goal, plan, 1.0, Search(budget=5)), 1)
+    alone = find_corners(PlanningProblem(start, goal, plan, 1.0, Search(budget=5, lattice=0)), 1)
+    both = find_corners(PlanningProblem(start, goal, plan, 1.0, Search(budget=5)), 1)
     assert alone.code == Code.NO_PATH and both.code == Code.FOUND
     assert plancheck.least_clearance(rows, both.points) >= 1.0 - 1e-6

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from sar_core.geometry import box, no_obstacles
 from sar_swarm.planning.planmap import PlanMap, plan_map
-from sar_swarm.planning.trajectory import Limits, blocked, follow, smooth
+from sar_swarm.planning.trajectory import MotionLimits, blocked, follow, smooth
 from tests.unit.sar_swarm import plancheck
 
 BOUNDS = np.array([-200.0, -200.0, 0.0, 200.0, 200.0, 120.0])
 OPEN = plan_map(no_obstacles(), BOUNDS)
-MISSION = Limits()
+MISSION = MotionLimits()
 Floats = plancheck.Floats
 
 coordinates = st.tuples(st.floats(-150.0, 150.0), st.floats(-150.0, 150.0), st.floats(5.0, 100.0))

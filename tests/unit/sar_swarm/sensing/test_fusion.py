@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sar_core.radio import BASELINE
 from sar_swarm.sensing.attention import AttentionConfig, Bias
 from sar_swarm.sensing.fusion import COLUMNS, Estimate, FusionCentre, FusionConfig, keyframes, separated, viewpoints
-from sar_swarm.sensing.gate import State
+from sar_swarm.sensing.gate import GateState
 from sar_swarm.sensing.observation import Observation
 from sar_swarm.sensing.position import DRONE, PHASE_STD, TIME, Model
 
@@ -51,7 +51,7 @@ def heard(
         phase_std_rad=0.12,
         coherence=0.93,
         open=True,
-        state=State.ACCEPT,
+        state=GateState.ACCEPT,
         usable=True,
         rssi_dbm=-60.0,
         frames=10,
@@ -120,7 +120,7 @@ def test_what_the_gates_stopped_is_counted_but_moves_nothing() -> None:
     clean, disturbed = FusionCentre(), FusionCentre()
     good = legs(2, 10.0)
     lies = [
-        heard(d, 0.5 * k + 0.25, (0.0, 0.0), 0.0, (300.0, 300.0), usable=False, state=State.REJECT)
+        heard(d, 0.5 * k + 0.25, (0.0, 0.0), 0.0, (300.0, 300.0), usable=False, state=GateState.REJECT)
         for k in range(20)
         for d in range(2)
     ]

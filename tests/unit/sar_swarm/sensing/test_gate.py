@@ -15,7 +15,7 @@ from sar_swarm.sensing.gate import (
     A_NOISE,
     A_STATE,
     GateConfig,
-    State,
+    GateState,
     amplitude_gate_row,
     duty_cycle,
     judge,
@@ -75,12 +75,12 @@ class Link:
         self.numbers = config.array()
         self.template_numbers = TemplateConfig(accept=config.accept).array()
 
-    def feed(self, off: float, frames: int = 1) -> State:
+    def feed(self, off: float, frames: int = 1) -> GateState:
         """Frames that are off the flat shape by this much in every bin, up and down in turn."""
         x = 1.0 + off * np.where(np.arange(BINS) % 2 == 0, 1.0, -1.0)
         for _ in range(frames):
             state = step_amplitude_gate(self.gate, self.template, x, self.numbers, self.template_numbers)
-        return State(state)
+        return GateState(state)
 
     def learnt(self) -> Link:
         self.feed(0.0, 400)
@@ -93,10 +93,10 @@ STEADY, STRANGE, FOREIGN = 0.0, 0.09, 0.3
 @pytest.mark.parametrize("first", [STEADY, STRANGE, FOREIGN])
 @pytest.mark.parametrize(
     ("then", "state", "noise"),
-    [(STEADY, State.ACCEPT, 1.0), (STRANGE, State.PREDICT_ONLY, 3.0), (FOREIGN, State.REJECT, math.inf)],
+    [(STEADY, GateState.ACCEPT, 1.0), (STRANGE, GateState.PREDICT_ONLY, 3.0), (FOREIGN, GateState.REJECT, math.inf)],
 )
 def test_between_accept_predict_only_and_reject_every_step_is_possible(
-    first: float, then: float, state: State, noise: float
+    first: float, then: float, state: GateState, noise: float
 ) -> None:
     link = Link().learnt()
     link.feed(first)
@@ -107,26 +107,26 @@ def test_between_accept_predict_only_and_reject_every_step_is_possible(
 @pytest.mark.parametrize("off", [STRANGE, FOREIGN])
 def test_two_hundred_stale_frames_lead_to_recalibration(off: float) -> None:
     link = Link().learnt()
-    assert link.feed(off, 199) in (State.PREDICT_ONLY, State.REJECT)
-    assert link.feed(off) is State.RECALIBRATE
+    assert link.feed(off, 199) in (GateState.PREDICT_ONLY, GateState.REJECT)
+    assert link.feed(off) is GateState.RECALIBRATE
     assert link.gate[A_COLLECT] == 200
 
 
 def test_an_accepted_frame_ends_staleness() -> None:
     link = Link().learnt()
     link.feed(FOREIGN, 199)
-    assert link.feed(STEADY) is State.ACCEPT
+    assert link.feed(STEADY) is GateState.ACCEPT
     assert link.template[T_STALE] == 0
-    assert link.feed(FOREIGN) is State.REJECT
+    assert link.feed(FOREIGN) is GateState.REJECT
 
 
 def test_recalibration_collects_two_hundred_frames_and_resumes_with_what_it_saw() -> None:
     link = Link().learnt()
-    assert link.feed(FOREIGN, 200) is State.RECALIBRATE
-    assert link.feed(FOREIGN, 200) is State.RECALIBRATE
+    assert link.feed(FOREIGN, 200) is GateState.RECALIBRATE
+    assert link.feed(FOREIGN, 200) is GateState.RECALIBRATE
     assert link.gate[A_COLLECT] == 0
-    assert link.feed(FOREIGN) is State.ACCEPT
-    assert link.feed(-FOREIGN) is State.REJECT
+    assert link.feed(FOREIGN) is GateState.ACCEPT
+    assert link.feed(-FOREIGN) is GateState.REJECT
 
 
 def test_a_rebuilt_template_has_the_collected_mean_and_a_widened_variance() -> None:
@@ -142,19 +142,19 @@ def test_a_rebuilt_template_has_the_collected_mean_and_a_widened_variance() -> N
 
 def test_the_adaptive_multiplier_runs_from_one_to_its_limit() -> None:
     numbers = replace(CONFIG, adaptive=True).array()
-    assert judge(0.85, 0, 0, numbers) == (State.ACCEPT, 1.0)
-    assert judge(0.675, 1, 1, numbers) == (State.PREDICT_ONLY, pytest.approx(2.0))
-    assert judge(0.50, 1, 1, numbers) == (State.PREDICT_ONLY, pytest.approx(3.0))
-    assert judge(0.4999, 1, 1, numbers)[0] == State.REJECT
+    assert judge(0.85, 0, 0, numbers) == (GateState.ACCEPT, 1.0)
+    assert judge(0.675, 1, 1, numbers) == (GateState.PREDICT_ONLY, pytest.approx(2.0))
+    assert judge(0.50, 1, 1, numbers) == (GateState.PREDICT_ONLY, pytest.approx(3.0))
+    assert judge(0.4999, 1, 1, numbers)[0] == GateState.REJECT
 
 
 def test_staleness_is_asked_before_the_score() -> None:
-    assert judge(0.99, 200, 200, NUMBERS)[0] == State.RECALIBRATE
-    assert judge(0.99, 199, 199, NUMBERS) == (State.ACCEPT, 1.0)
+    assert judge(0.99, 200, 200, NUMBERS)[0] == GateState.RECALIBRATE
+    assert judge(0.99, 199, 199, NUMBERS) == (GateState.ACCEPT, 1.0)
 
 
 def test_forced_accept_is_off_unless_asked_for() -> None:
-    assert judge(0.3, 1, 10_000, NUMBERS)[0] == State.REJECT
+    assert judge(0.3, 1, 10_000, NUMBERS)[0] == GateState.REJECT
 
 
 def test_forced_accept_takes_over_after_six_hundred_frames_until_a_real_accept() -> None:
@@ -165,22 +165,22 @@ def test_forced_accept_takes_over_after_six_hundred_frames_until_a_real_accept()
     for _ in range(700):
         x = np.abs(1.0 + rng.choice([-1.0, 1.0], BINS) * rng.uniform(2.0, 9.0))
         x /= x.mean()
-        states.append(State(step_amplitude_gate(link.gate, link.template, x, link.numbers, link.template_numbers)))
+        states.append(GateState(step_amplitude_gate(link.gate, link.template, x, link.numbers, link.template_numbers)))
         link.template[2 + BINS :] = 1e-6
-    assert State.FORCED_ACCEPT not in states[:599]
-    assert states[-1] is State.FORCED_ACCEPT
+    assert GateState.FORCED_ACCEPT not in states[:599]
+    assert states[-1] is GateState.FORCED_ACCEPT
     assert link.gate[A_NOISE] == 10.0
     link.template[2 : 2 + BINS] = 1.0
-    assert link.feed(STEADY) is State.ACCEPT
-    assert link.feed(FOREIGN) is State.REJECT
+    assert link.feed(STEADY) is GateState.ACCEPT
+    assert link.feed(FOREIGN) is GateState.REJECT
 
 
 def test_reject_recalibrate_and_a_closed_phase_gate_block_reports() -> None:
-    for state in State:
-        assert passes(True, int(state)) is (state not in (State.REJECT, State.RECALIBRATE))
+    for state in GateState:
+        assert passes(True, int(state)) is (state not in (GateState.REJECT, GateState.RECALIBRATE))
         assert not passes(False, int(state))
-    assert verdict(True, State.ACCEPT) is State.ACCEPT
-    assert verdict(False, State.ACCEPT) is State.REJECT
+    assert verdict(True, GateState.ACCEPT) is GateState.ACCEPT
+    assert verdict(False, GateState.ACCEPT) is GateState.REJECT
 
 
 def test_before_its_first_frame_the_amplitude_gate_lets_nothing_pass() -> None:
@@ -244,7 +244,7 @@ def test_the_accept_share_grows_with_kappa() -> None:
         for residual, x in zip(noise, 1.0 + 0.05 / math.sqrt(2.0) * rng.normal(size=(3000, BINS)), strict=True):
             is_open = step_phase_gate(gate, window.push(residual), window.row[0], NUMBERS)
             state = step_amplitude_gate(link.gate, link.template, x / x.mean(), link.numbers, link.template_numbers)
-            accepted += verdict(is_open, State(state)) is State.ACCEPT
+            accepted += verdict(is_open, GateState(state)) is GateState.ACCEPT
         shares.append(accepted / 3000)
     assert shares == sorted(shares)
     assert shares[0] == 0.0

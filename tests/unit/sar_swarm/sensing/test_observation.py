@@ -13,7 +13,7 @@ from scipy.special import i0e, i1e
 
 from sar_core.radio import SUBCARRIERS, array_axis, expected_phase
 from sar_swarm.sensing.frames import Batch
-from sar_swarm.sensing.gate import GateConfig, State
+from sar_swarm.sensing.gate import GateConfig, GateState
 from sar_swarm.sensing.observation import (
     MAX_PHASE_STD,
     GateChange,
@@ -99,7 +99,7 @@ def test_an_observation_every_ten_frames_with_the_phase_of_the_geometry() -> Non
     assert last.position == pytest.approx((0.0, 0.0, 30.0))
     assert last.axis == pytest.approx((0.0, 1.0, 0.0))
     assert last.phase_rad == pytest.approx(scene.phase(HOME, LEVEL), abs=0.02)
-    assert last.usable and last.open and last.state is State.ACCEPT
+    assert last.usable and last.open and last.state is GateState.ACCEPT
     assert last.coherence > 0.999
     assert last.numbers() == (
         3.0,
@@ -119,7 +119,7 @@ def test_nothing_is_usable_before_the_window_is_full() -> None:
     assert len(made) == 4
     assert not any(o.usable or o.open for o in made)
     scene.hover(1)
-    assert [(c.open, c.state) for c in scene.changes] == [(False, State.ACCEPT), (True, State.ACCEPT)]
+    assert [(c.open, c.state) for c in scene.changes] == [(False, GateState.ACCEPT), (True, GateState.ACCEPT)]
     assert scene.changes[-1].address == 7 and scene.changes[-1].time_s == pytest.approx(49 * 0.05)
 
 
@@ -188,10 +188,10 @@ def test_predict_only_is_usable_at_three_times_the_noise() -> None:
     scene.hover(600, kappa=8.0)
     scene.hover(20, kappa=8.0, sigma=0.16)
     last = scene.observations[-1]
-    assert last.state is State.PREDICT_ONLY and last.usable
+    assert last.state is GateState.PREDICT_ONLY and last.usable
     plain = phase_std(last.coherence, 50.0, last.frames, 1.0, 0.02)
     assert last.phase_std_rad > 2.0 * plain
-    assert scene.changes[-1].state is State.PREDICT_ONLY and scene.changes[-1].open
+    assert scene.changes[-1].state is GateState.PREDICT_ONLY and scene.changes[-1].open
 
 
 def test_a_foreign_shape_is_rejected_and_not_usable() -> None:
@@ -199,7 +199,7 @@ def test_a_foreign_shape_is_rejected_and_not_usable() -> None:
     scene.hover(600)
     scene.hover(20, ripple=0.9)
     last = scene.observations[-1]
-    assert last.state is State.REJECT and last.open and not last.usable
+    assert last.state is GateState.REJECT and last.open and not last.usable
 
 
 def test_noise_below_the_gate_closes_it_and_blocks() -> None:
@@ -217,7 +217,7 @@ def test_forced_open_lets_everything_speak_but_still_says_what_the_gates_think()
     scene.hover(600)
     scene.hover(60, ripple=0.9, kappa=0.5)
     last = scene.observations[-1]
-    assert last.usable and last.state is State.REJECT and not last.open
+    assert last.usable and last.state is GateState.REJECT and not last.open
     assert all(o.usable for o in scene.observations)
 
 
@@ -226,7 +226,7 @@ def test_shares_count_every_frame_by_gate_and_state() -> None:
     scene.hover(300)
     shares = scene.listener.shares
     assert shares.sum() == 300
-    assert shares[0, State.ACCEPT] == 49 and shares[1, State.ACCEPT] == 251
+    assert shares[0, GateState.ACCEPT] == 49 and shares[1, GateState.ACCEPT] == 251
 
 
 def test_lost_packets_make_smaller_observations_not_longer_ones() -> None:

@@ -33,7 +33,7 @@ _UAV = re.compile(r"/uav_([1-9][0-9]{0,3})/")
 
 
 @dataclass(frozen=True)
-class Finding:
+class BagFinding:
     """One thing that is wrong: a short code for machines and a sentence for people."""
 
     code: str
@@ -45,7 +45,7 @@ class BagReport:
     """What a bag holds and what is wrong with it. Times are simulation nanoseconds."""
 
     path: Path
-    findings: tuple[Finding, ...]
+    findings: tuple[BagFinding, ...]
     messages: int = 0
     chunks: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -72,13 +72,13 @@ def check_bag(path: Path) -> BagReport:
         contents = _Contents(found)
         survey_file(file, contents.visit)
     except SarError as error:
-        return BagReport(path, (Finding("not_a_bag", str(error)),))
+        return BagReport(path, (BagFinding("not_a_bag", str(error)),))
     except OSError as error:
-        return BagReport(path, (Finding("unreadable", f"{path}: cannot be read: {error.strerror or error}"),))
+        return BagReport(path, (BagFinding("unreadable", f"{path}: cannot be read: {error.strerror or error}"),))
     findings = [
         *_partial(path, file),
-        *(Finding("damage", f"byte {d.offset}: {d.reason} ({d.end - d.offset} bytes)") for d in found.damage),
-        *(Finding("inconsistent", note) for note in found.notes),
+        *(BagFinding("damage", f"byte {d.offset}: {d.reason} ({d.end - d.offset} bytes)") for d in found.damage),
+        *(BagFinding("inconsistent", note) for note in found.notes),
         *_summary(found),
         *contents.findings(),
         *_required(found, contents.counts),
@@ -128,9 +128,9 @@ class _Contents:
             if topic == CLOCK:
                 self._tick(message.log_time, decoded)
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[BagFinding]:
         return [
-            Finding(code, f"{subject}: a message {first}" + (f", and {count - 1} more" if count > 1 else ""))
+            BagFinding(code, f"{subject}: a message {first}" + (f", and {count - 1} more" if count > 1 else ""))
             for (code, subject), (count, first) in self._problems.items()
         ]
 
@@ -188,63 +188,65 @@ def _types(definition: bytes, msgtype: str) -> Typestore:
     return store
 
 
-def _partial(path: Path, file: Path) -> Iterable[Finding]:
+def _partial(path: Path, file: Path) -> Iterable[BagFinding]:
     for folder in {path, file.parent}:
         if folder.name.endswith(PARTIAL):
-            yield Finding(
+            yield BagFinding(
                 "partial", f"{folder}: the recording was not finished; `sar-eval bag repair` saves what is there"
             )
 
 
-def _summary(found: Survey) -> Iterable[Finding]:
+def _summary(found: Survey) -> Iterable[BagFinding]:
     """Whether the summary tells what the file really holds."""
     if found.profile != "ros2":
-        yield Finding("profile", f"the file's profile is {found.profile!r}, expected 'ros2'")
+        yield BagFinding("profile", f"the file's profile is {found.profile!r}, expected 'ros2'")
     if not found.finished:
-        yield Finding("no_summary", "there is no valid summary: other tools will not open the file")
+        yield BagFinding("no_summary", "there is no valid summary: other tools will not open the file")
         return
     statistics = found.statistics
     if statistics is None:
-        yield Finding("summary", "the summary has no statistics")
+        yield BagFinding("summary", "the summary has no statistics")
     elif {i: n for i, n in statistics.channel_message_counts.items() if n} != dict(found.counts):
         total = sum(found.counts.values())
-        yield Finding("summary", f"the summary counts {statistics.message_count} messages, the chunks hold {total}")
+        yield BagFinding("summary", f"the summary counts {statistics.message_count} messages, the chunks hold {total}")
     indexed = [
         (c.chunk_start_offset, c.chunk_length, c.message_start_time, c.message_end_time) for c in found.chunk_indexes
     ]
     if indexed != [(c.offset, c.end - c.offset, c.start_time, c.end_time) for c in found.chunks]:
-        yield Finding("summary", f"the summary lists {len(indexed)} chunks that are not the {len(found.chunks)} found")
+        yield BagFinding(
+            "summary", f"the summary lists {len(indexed)} chunks that are not the {len(found.chunks)} found"
+        )
     if [index.name for index in found.metadata_indexes] != [record.name for record in found.metadata]:
-        yield Finding("summary", "the summary's list of metadata is not what the file holds")
+        yield BagFinding("summary", "the summary's list of metadata is not what the file holds")
 
 
-def _required(found: Survey, counts: Mapping[str, int]) -> Iterable[Finding]:
+def _required(found: Survey, counts: Mapping[str, int]) -> Iterable[BagFinding]:
     """Whether everything is there that a reader of episodes relies on."""
     drones = {int(match[1]) for topic in counts if (match := _UAV.match(topic))}
     if drones != set(range(1, len(drones) + 1)) or not drones:
-        yield Finding("drones", f"drones are numbered {sorted(drones)}, expected 1, 2, 3 ... without a gap")
+        yield BagFinding("drones", f"drones are numbered {sorted(drones)}, expected 1, 2, 3 ... without a gap")
     for topic in (*REQUIRED_TOPICS, *(f"/uav_{i}/{leaf}" for i in sorted(drones) for leaf in UAV_TOPICS)):
         if not counts.get(topic):
-            yield Finding("missing_topic", f"{topic}: no message")
+            yield BagFinding("missing_topic", f"{topic}: no message")
     for topic in EVENT_TOPICS:
         if topic not in counts:
-            yield Finding("missing_topic", f"{topic}: not described")
+            yield BagFinding("missing_topic", f"{topic}: not described")
     records = {record.name: record.metadata for record in found.metadata}
     for name, keys in REQUIRED_METADATA.items():
         missing = [key for key in keys if key not in records.get(name, {})]
         if missing:
-            yield Finding("missing_metadata", f"metadata record {name!r} lacks {', '.join(missing)}")
+            yield BagFinding("missing_metadata", f"metadata record {name!r} lacks {', '.join(missing)}")
 
 
-def _folder(path: Path, file: Path, found: Survey, contents: _Contents) -> Iterable[Finding]:
+def _folder(path: Path, file: Path, found: Survey, contents: _Contents) -> Iterable[BagFinding]:
     """Whether metadata.yaml, which other tools read first, agrees with the file."""
     try:
         document = yaml.safe_load((path / "metadata.yaml").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        yield Finding("no_metadata_yaml", f"{path}: metadata.yaml is missing")
+        yield BagFinding("no_metadata_yaml", f"{path}: metadata.yaml is missing")
         return
     except Exception as error:  # YAML from anywhere can fail in many ways
-        yield Finding("metadata_yaml", f"{path}: metadata.yaml cannot be read: {_brief(error)}")
+        yield BagFinding("metadata_yaml", f"{path}: metadata.yaml cannot be read: {_brief(error)}")
         return
     about = _get(document, "rosbag2_bagfile_information")
     times = [(chunk.start_time, chunk.end_time) for chunk in found.chunks if chunk.messages]
@@ -257,16 +259,16 @@ def _folder(path: Path, file: Path, found: Survey, contents: _Contents) -> Itera
     }
     for key, value in expected.items():
         if _get(about, key) != value:
-            yield Finding("metadata_yaml", f"metadata.yaml: {key} is {_brief(_get(about, key))}, expected {value!r}")
+            yield BagFinding("metadata_yaml", f"metadata.yaml: {key} is {_brief(_get(about, key))}, expected {value!r}")
     if _items(about, "relative_file_paths") != [file.name]:
-        yield Finding("metadata_yaml", f"metadata.yaml does not name {file.name} as the bag's only file")
+        yield BagFinding("metadata_yaml", f"metadata.yaml does not name {file.name} as the bag's only file")
     stated = (
         _get(_get(about, "starting_time"), "nanoseconds_since_epoch"),
         _get(_get(about, "duration"), "nanoseconds"),
     )
     real = (start, max((last for _, last in times), default=0) - start)
     if stated != real:
-        yield Finding("metadata_yaml", f"metadata.yaml: start and duration differ from the content's {real} ns")
+        yield BagFinding("metadata_yaml", f"metadata.yaml: start and duration differ from the content's {real} ns")
     hashes = {channel.topic: channel.metadata.get("topic_type_hash", "") for channel in found.channels.values()}
     described = {}
     for entry in _items(about, "topics_with_message_count"):
@@ -276,7 +278,7 @@ def _folder(path: Path, file: Path, found: Survey, contents: _Contents) -> Itera
             described[name] = (_get(topic, "type"), _get(topic, "type_description_hash"), _get(entry, "message_count"))
     for name in sorted(described.keys() | contents.counts.keys()):
         if described.get(name) != (contents.types.get(name), hashes.get(name), contents.counts.get(name)):
-            yield Finding("metadata_yaml", f"metadata.yaml: topic {name} differs from the content")
+            yield BagFinding("metadata_yaml", f"metadata.yaml: topic {name} differs from the content")
 
 
 def _get(value: Any, key: str) -> Any:

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_eval.bag.messages import Layout, blank, serialise, typestore
+from sar_eval.bag.messages import MessageLayout, blank, serialise, typestore
 from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport
-from sar_eval.bag.writer import Topic, make_topic
+from sar_eval.bag.writer import BagTopic, make_topic
 from sar_eval.scenario.model import Episode
-from sar_sim.judging.referee import Event, Kind, Phase
+from sar_sim.judging.referee import Event, EventKind, EventPhase
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import FleetState
 from sar_swarm.piloting.controller import Command
@@ -36,11 +36,11 @@ REPORT_TICKS = 20
 """Once a second the episode's status is told and all that was logged goes to the disk."""
 NS = 1_000_000_000
 _KINDS = {
-    Kind.DRONE_DRONE: 1,
-    Kind.DRONE_OBSTACLE: 2,
-    Kind.DRONE_GROUND: 3,
-    Kind.GEOFENCE: 4,
-    Kind.NEAR_MISS: 5,
+    EventKind.DRONE_DRONE: 1,
+    EventKind.DRONE_OBSTACLE: 2,
+    EventKind.DRONE_GROUND: 3,
+    EventKind.GEOFENCE: 4,
+    EventKind.NEAR_MISS: 5,
 }
 _TOPICS = (
     ("/clock", "rosgraph_msgs/msg/Clock", False),
@@ -66,7 +66,7 @@ _UAV_SENSING_TOPICS = (
 
 
 @dataclass(frozen=True)
-class Status:
+class EpisodeProgress:
     """What /episode/status tells once a second."""
 
     phase: int
@@ -79,7 +79,7 @@ class Status:
     invalid_reason: str = ""
 
 
-def episode_topics(drones: int, sensing: bool = False, csi: bool = False) -> list[Topic]:
+def episode_topics(drones: int, sensing: bool = False, csi: bool = False) -> list[BagTopic]:
     """Every topic of an episode with so many drones, numbered from 1; with what their radios add."""
     store = typestore()
     topics = [make_topic(store, name, kind, latched) for name, kind, latched in _TOPICS]
@@ -102,7 +102,7 @@ def load_codecs() -> None:
         store.deserialize_cdr(serialise(store, blank(store, topic.msgtype)), topic.msgtype)
 
 
-class Health(NamedTuple):
+class DroneHealth(NamedTuple):
     """What the drones' status tells at one moment; a value per drone."""
 
     stamp_ns: int
@@ -117,9 +117,9 @@ class Health(NamedTuple):
 
 def health_of(
     stamp_ns: int, statuses: DroneStatuses, commands: Sequence[Command], charge: Floats, delivery: Floats, age_s: Floats
-) -> Health:
+) -> DroneHealth:
     phases, failsafes = [int(phase) for phase in statuses.phase], [int(state) for state in statuses.failsafe]
-    return Health(stamp_ns, phases, failsafes, [command.armed for command in commands], charge, delivery, age_s)
+    return DroneHealth(stamp_ns, phases, failsafes, [command.armed for command in commands], charge, delivery, age_s)
 
 
 class Encoder:
@@ -135,7 +135,7 @@ class Encoder:
         self._store = typestore()
         unknown = np.zeros(36)
         unknown[0] = -1.0
-        self._clock = Layout(self._store, blank(self._store, "rosgraph_msgs/msg/Clock"))
+        self._clock = MessageLayout(self._store, blank(self._store, "rosgraph_msgs/msg/Clock"))
         self._truth = self._layout(
             "sar_msgs/msg/TruthState",
             {"header.frame_id": FRAME, "position": n, "velocity": n, "orientation": n, "angular_velocity": n},
@@ -169,8 +169,8 @@ class Encoder:
         ]
         self._event_id: dict[tuple[str, int, int, float], int] = {}
 
-    def _layout(self, msgtype: str, values: dict[str, Any]) -> Layout:
-        return Layout(self._store, blank(self._store, msgtype, values))
+    def _layout(self, msgtype: str, values: dict[str, Any]) -> MessageLayout:
+        return MessageLayout(self._store, blank(self._store, msgtype, values))
 
     def clock(self, stamps: NDArray[np.int64]) -> Batch:
         """Simulation time [K]."""
@@ -228,7 +228,7 @@ class Encoder:
         for i in range(self._n):
             yield f"/uav_{i + 1}/setpoint", rows[:, i]
 
-    def health(self, rows: Sequence[Health]) -> Iterator[Batch]:
+    def health(self, rows: Sequence[DroneHealth]) -> Iterator[Batch]:
         """Every drone's status at K moments."""
         columns = (np.array(column) for column in zip(*rows, strict=True))
         stamps, phases, failsafes, armed, charge, delivery, age = columns
@@ -275,17 +275,19 @@ class Encoder:
         }
         return self._letter("/episode/info", stamp_ns, "sar_msgs/msg/EpisodeInfo", values)
 
-    def status(self, stamp_ns: int, status: Status) -> Letter:
+    def status(self, stamp_ns: int, status: EpisodeProgress) -> Letter:
         """Once a second: how far the episode is."""
         return self._letter("/episode/status", stamp_ns, "sar_msgs/msg/EpisodeStatus", dict(vars(status)))
 
     def last_status(self, stamp_ns: int, before: bytes | None, reason: str) -> Letter:
         """The status that ends a spoilt episode, with the figures of the one before."""
-        known: dict[str, Any] = dict.fromkeys((field.name for field in fields(Status)), 0)
+        known: dict[str, Any] = dict.fromkeys((field.name for field in fields(EpisodeProgress)), 0)
         if before is not None:
             told = self._store.deserialize_cdr(before, "sar_msgs/msg/EpisodeStatus")
             known = {name: getattr(told, name) for name in known}
-        return self.status(stamp_ns, replace(Status(**known), phase=STATUS_DONE, valid=False, invalid_reason=reason))
+        return self.status(
+            stamp_ns, replace(EpisodeProgress(**known), phase=STATUS_DONE, valid=False, invalid_reason=reason)
+        )
 
     def coverage(self, stamp_ns: int, scanned: NDArray[np.bool_], cell_m: float) -> Letter:
         """Once a second: the scanned cells, bool [ny, nx] from the south-west corner, as an occupancy grid."""
@@ -306,15 +308,15 @@ class Encoder:
         """A referee's announcement; begin and end of one contact carry the same id."""
         key = (event.kind.value, event.a, event.b, event.begin_s)
         number = self._event_id.setdefault(key, len(self._event_id) + 1)
-        drones = event.kind in (Kind.DRONE_DRONE, Kind.NEAR_MISS)
-        obstacle = event.kind is Kind.DRONE_OBSTACLE
+        drones = event.kind in (EventKind.DRONE_DRONE, EventKind.NEAR_MISS)
+        obstacle = event.kind is EventKind.DRONE_OBSTACLE
         begin = round(event.begin_s * NS)
-        end = begin if event.phase is Phase.BEGIN else round(event.end_s * NS)
+        end = begin if event.phase is EventPhase.BEGIN else round(event.end_s * NS)
         values = {
             "header.frame_id": FRAME,
             "event_id": number,
             "kind": _KINDS[event.kind],
-            "phase": 1 if event.phase is Phase.BEGIN else 2,
+            "phase": 1 if event.phase is EventPhase.BEGIN else 2,
             "uav": event.a + 1,
             "other_uav": event.b + 1 if drones else 0,
             "obstacle": self._episode.world.obstacle_names[event.b] if obstacle else "",

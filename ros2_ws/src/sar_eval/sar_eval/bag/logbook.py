@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_eval import __version__
-from sar_eval.bag.encoders import Batch, Encoder, Health, Letter, Status, episode_topics, health_of
+from sar_eval.bag.encoders import Batch, DroneHealth, Encoder, EpisodeProgress, Letter, episode_topics, health_of
 from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport
 from sar_eval.bag.writer import BagWriter, Recording
 from sar_eval.scenario.model import Episode
@@ -88,7 +88,7 @@ class Logbook:
         self._stamps: list[int] = []
         self._states: list[FleetState] = []
         self._commands: list[Sequence[Command]] = []
-        self._health: list[Health] = []
+        self._health: list[DroneHealth] = []
 
     def tick(self, stamp_ns: int, state: FleetState, commands: Sequence[Command]) -> None:
         """Keep one tick until the next flush."""
@@ -132,7 +132,7 @@ class Logbook:
         """The one latched message that names the episode."""
         self._letters(stamp_ns, [self._encoder.info(stamp_ns)])
 
-    def status(self, stamp_ns: int, status: Status) -> None:
+    def status(self, stamp_ns: int, status: EpisodeProgress) -> None:
         """Once a second: how far the episode is."""
         self._letters(stamp_ns, [self._encoder.status(stamp_ns, status)])
 

@@ -119,7 +119,7 @@ def _fields(store: Typestore, msgtype: str) -> Sequence[tuple[str, Any]]:
     return store.get_msgdef(msgtype).fields
 
 
-class Layout:
+class MessageLayout:
     """Where every number of a constant-size message lies, and a writer of K such messages at once.
 
     The prototype fixes what never changes: strings, sequence lengths, and the value of every field that a call to

@@ -14,7 +14,7 @@ from sar_core.errors import MissingDataError, RunError
 from sar_eval.bag.check import REPAIRED_RECORD
 from sar_eval.bag.files import McapFile
 from sar_eval.bag.scan import ChunkFacts, RawMessage, Survey, locate, survey_file
-from sar_eval.bag.writer import LIBRARY, ROSBAG2_RECORD, BagFolder, Recording, Topic
+from sar_eval.bag.writer import LIBRARY, ROSBAG2_RECORD, BagFolder, BagTopic, Recording
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,13 @@ def _write(
     )
 
 
-def _topic(channel: Channel, schema: Schema) -> Topic:
+def _topic(channel: Channel, schema: Schema) -> BagTopic:
     qos = channel.metadata.get("offered_qos_profiles", "")
     try:
         yaml.safe_load(qos)
     except yaml.YAMLError:
         qos = ""
-    return Topic(
+    return BagTopic(
         channel.topic,
         schema.name,
         schema.data.decode(errors="replace"),

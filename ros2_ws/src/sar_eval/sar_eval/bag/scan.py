@@ -81,7 +81,7 @@ class RawMessage(NamedTuple):
         return data[self.start + MESSAGE.size : self.end]
 
 
-class Record(NamedTuple):
+class McapRecord(NamedTuple):
     """One whole record of a file."""
 
     offset: int
@@ -222,7 +222,7 @@ def survey(stream: BinaryIO, size: int, visit: Visitor | None = None) -> Survey:
     return found
 
 
-def _read_chunk(record: Record, found: Survey, visit: Visitor | None) -> dict[int, bytes]:
+def _read_chunk(record: McapRecord, found: Survey, visit: Visitor | None) -> dict[int, bytes]:
     """Check one chunk and take in what it defines; gives the message indexes that have to follow it."""
     chunk: Chunk = record.parse(Chunk)
     data = unpack(chunk)
@@ -258,7 +258,7 @@ def _read_chunk(record: Record, found: Survey, visit: Visitor | None) -> dict[in
     return message_indexes(channels, times, rows[:, 2])
 
 
-def _read_footer(record: Record, found: Survey, stream: BinaryIO, summary_at: int | None) -> None:
+def _read_footer(record: McapRecord, found: Survey, stream: BinaryIO, summary_at: int | None) -> None:
     footer: Footer = record.parse(Footer)
     if summary_at is None or footer.summary_start != summary_at:
         found.notes.append("the footer does not point at the summary")
@@ -271,7 +271,7 @@ def _read_footer(record: Record, found: Survey, stream: BinaryIO, summary_at: in
     found.finished = True
 
 
-def _read_definition(record: Record, found: Survey) -> None:
+def _read_definition(record: McapRecord, found: Survey) -> None:
     """Take in a record outside chunks. A definition from inside a chunk, under its checksum, has precedence."""
     if record.opcode == Opcode.HEADER:
         found.profile = record.parse(Header).profile
@@ -293,7 +293,7 @@ def _read_definition(record: Record, found: Survey) -> None:
         found.metadata_indexes.append(record.parse(MetadataIndex))
 
 
-def scan(stream: BinaryIO, size: int) -> Iterator[Record | Damage]:
+def scan(stream: BinaryIO, size: int) -> Iterator[McapRecord | Damage]:
     """Every well-formed record of a file in order. After damage the search goes on at the next intact-looking chunk."""
     stream.seek(0)
     if stream.read(len(MAGIC)) != MAGIC:
@@ -321,7 +321,7 @@ def scan(stream: BinaryIO, size: int) -> Iterator[Record | Damage]:
         yield Damage(at, size, "the file does not end as an MCAP file does")
 
 
-def _read_record(stream: BinaryIO, at: int, size: int) -> Record:
+def _read_record(stream: BinaryIO, at: int, size: int) -> McapRecord:
     stream.seek(at)
     if size - at < RECORD.size:
         raise DamageError("a record's header is cut off")
@@ -335,7 +335,7 @@ def _read_record(stream: BinaryIO, at: int, size: int) -> Record:
     body = stream.read(length)
     if not _fits(body, shape):
         raise DamageError(f"a record of type {Opcode(opcode).name} has inconsistent lengths")
-    return Record(at, opcode, body)
+    return McapRecord(at, opcode, body)
 
 
 def _fits(body: bytes, shape: tuple[int | str, ...]) -> bool:
@@ -392,9 +392,9 @@ def unpack(chunk: Chunk) -> bytes:
     return data
 
 
-def split(data: bytes) -> tuple[list[Record], list[RawMessage]]:
+def split(data: bytes) -> tuple[list[McapRecord], list[RawMessage]]:
     """The definitions and the messages inside a chunk's uncompressed data."""
-    definitions: list[Record] = []
+    definitions: list[McapRecord] = []
     messages: list[RawMessage] = []
     at, size = 0, len(data)
     while at < size:
@@ -408,7 +408,7 @@ def split(data: bytes) -> tuple[list[Record], list[RawMessage]]:
             _, _, channel, sequence, log_time, publish_time = MESSAGE.unpack_from(data, at)
             messages.append(RawMessage(channel, sequence, log_time, publish_time, at, end))
         elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL) and _fits(data[at + RECORD.size : end], _SHAPES[opcode]):
-            definitions.append(Record(at, opcode, data[at + RECORD.size : end]))
+            definitions.append(McapRecord(at, opcode, data[at + RECORD.size : end]))
         else:
             raise DamageError(f"a chunk holds an unexpected record of type {opcode:#04x}")
         at = end

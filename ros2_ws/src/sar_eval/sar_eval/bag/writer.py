@@ -41,7 +41,7 @@ _FOREVER = {"sec": 9223372036, "nsec": 854775807}
 
 
 @dataclass(frozen=True)
-class Topic:
+class BagTopic:
     """A topic as a bag describes it: its type with full definition and hash, and the publisher's QoS as YAML."""
 
     name: str
@@ -64,11 +64,11 @@ class Recording:
     end_ns: int
 
 
-def make_topic(store: Typestore, name: str, msgtype: str, latched: bool = False) -> Topic:
+def make_topic(store: Typestore, name: str, msgtype: str, latched: bool = False) -> BagTopic:
     """A reliable topic; a latched one keeps its last message for those who subscribe later."""
     if msgtype not in store.fielddefs:
         raise ContractError(f"topic {name}: message type {msgtype!r} is not known")
-    return Topic(name, msgtype, definition(store, msgtype), type_hash(store, msgtype), qos_profile(latched))
+    return BagTopic(name, msgtype, definition(store, msgtype), type_hash(store, msgtype), qos_profile(latched))
 
 
 def qos_profile(latched: bool) -> str:
@@ -90,7 +90,7 @@ def qos_profile(latched: bool) -> str:
 class BagWriter:
     """Records one episode. Messages may arrive topic by topic; ``flush`` puts what has arrived in order and on disk."""
 
-    def __init__(self, directory: Path, topics: Iterable[Topic], metadata: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(self, directory: Path, topics: Iterable[BagTopic], metadata: Mapping[str, Mapping[str, str]]) -> None:
         ordered = sorted(topics, key=lambda topic: topic.name)
         self._ids = {topic.name: i for i, topic in enumerate(ordered, start=1)}
         if len(self._ids) != len(ordered):
@@ -257,7 +257,7 @@ class BagFolder:
             raise RunError(f"{self.file}: cannot write: {error.strerror or error}; {_free(self.partial)}") from error
         self._intact = True
 
-    def seal(self, file: McapFile, topics: Mapping[int, Topic]) -> Recording:
+    def seal(self, file: McapFile, topics: Mapping[int, BagTopic]) -> Recording:
         """Finish the file, verify it from disk, describe it, and rename the folder to its target."""
         with self.writing():
             document = describe_folder(file, topics, self.file.name)
@@ -308,7 +308,7 @@ class BagFolder:
             raise RunError(f"{self.file}: reading back found: {'; '.join(problems)}; the bag stays partial")
 
 
-def describe(file: McapFile, topics: Mapping[int, Topic]) -> None:
+def describe(file: McapFile, topics: Mapping[int, BagTopic]) -> None:
     """Announce topics to a file under the given channel ids, each message type once."""
     schemas: dict[tuple[str, str], int] = {}
     for channel, topic in topics.items():
@@ -323,7 +323,7 @@ def describe(file: McapFile, topics: Mapping[int, Topic]) -> None:
         )
 
 
-def describe_folder(file: McapFile, topics: Mapping[int, Topic], name: str) -> str:
+def describe_folder(file: McapFile, topics: Mapping[int, BagTopic], name: str) -> str:
     """The contents of metadata.yaml below its top key, as rosbag2 of ROS 2 Jazzy writes them."""
     start, end = file.span
     total = sum(file.counts.values())

@@ -26,9 +26,9 @@ from sar_eval.bag.store import BAGS, BagStore, open_bags
 from sar_eval.campaign.acceptance import Acceptance
 from sar_eval.campaign.ledger import LEDGER, PACKED, Ledger, Lock, write_whole
 from sar_eval.campaign.manifest import MANIFEST, Manifest, check_same, read_manifest
-from sar_eval.campaign.plan import Task
+from sar_eval.campaign.plan import MissionTask
 from sar_eval.campaign.replay import differences
-from sar_eval.campaign.workers import Job, Outcome
+from sar_eval.campaign.workers import MissionJob, MissionOutcome
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
 from sar_eval.scenario.tiers import repeats
@@ -42,11 +42,13 @@ BAG_MODES = ("none", "events", "all")
 class Flyers(Protocol):
     """Whoever flies jobs: local processes or a cluster."""
 
-    def fly(self, more: Callable[[], Job | None], stop: Callable[[], str | None]) -> Generator[Outcome, None, None]: ...
+    def fly(
+        self, more: Callable[[], MissionJob | None], stop: Callable[[], str | None]
+    ) -> Generator[MissionOutcome, None, None]: ...
 
 
 @dataclass(frozen=True)
-class Progress:
+class CampaignProgress:
     """How far a campaign is; ``done`` of ``total`` missions have a record, ``rate`` is missions per second now."""
 
     done: int
@@ -121,7 +123,7 @@ class Campaign:
         except OSError as error:
             raise RunError(f"{path}: cannot write the log ({error.strerror})") from error
 
-    def refly_invalid(self, tasks: Iterable[Task]) -> int:
+    def refly_invalid(self, tasks: Iterable[MissionTask]) -> int:
         """Let INVALID missions be flown again; what was recorded of them stays in logs. How many these are."""
         records = self.ledger.records
         invalid = [t.key for t in tasks if t.key in records and not records[t.key].result["valid"]]
@@ -130,27 +132,27 @@ class Campaign:
             self.log(f"{key}: INVALID({record.result['invalid_reason']}), to be flown again: {json.dumps(record.run)}")
         return len(self.ledger.take_out(invalid))
 
-    def missing(self, tasks: Iterable[Task]) -> list[Task]:
+    def missing(self, tasks: Iterable[MissionTask]) -> list[MissionTask]:
         """Those without a record, in the order given."""
         return [task for task in tasks if task.key not in self.ledger.records]
 
     def fly(
         self,
-        tasks: list[Task],
+        tasks: list[MissionTask],
         flyers: Flyers,
         bags: str = "none",
         stop: Callable[[], str | None] = lambda: None,
-        tell: Callable[[Progress], None] = lambda progress: None,
+        tell: Callable[[CampaignProgress], None] = lambda progress: None,
     ) -> Ending:
         """Fly the tasks without a record, then again those that lack a bag they should have; write results if whole."""
         check_bags(bags)
         missing = self.missing(tasks)
         scratch = self.bags.scratch
-        queue = deque(Job(task, scratch if bags == "all" else None) for task in missing)
+        queue = deque(MissionJob(task, scratch if bags == "all" else None) for task in missing)
         known = {task.key: task for task in tasks}
         for key, record in self.ledger.records.items():
             if key in known and self._wants_bag(record, bags):
-                queue.append(Job(known[key], scratch, again=True))
+                queue.append(MissionJob(known[key], scratch, again=True))
         before, began = len(self.ledger.records), time.monotonic()
         if queue:
             self.log(f"{len(missing)} missions to fly, {len(queue) - len(missing)} to fly again for their bags")
@@ -158,7 +160,7 @@ class Campaign:
             for outcome in outcomes:
                 fresh = self._accept(outcome)
                 if fresh is not None and self._wants_bag(fresh, bags):
-                    queue.append(Job(outcome.job.task, scratch, again=True))
+                    queue.append(MissionJob(outcome.job.task, scratch, again=True))
                 flown = len(self.ledger.records) - before
                 tell(self._progress(flown, time.monotonic() - began, len(missing), tasks))
         self.bags.clear()
@@ -172,7 +174,7 @@ class Campaign:
             return False
         return mode == "all" or eventful(result)
 
-    def _accept(self, outcome: Outcome) -> Record | None:
+    def _accept(self, outcome: MissionOutcome) -> Record | None:
         """Put what was flown where it belongs; a record that is new is returned."""
         key = outcome.job.task.key
         if outcome.fatal:
@@ -195,7 +197,7 @@ class Campaign:
         self.ledger.append(record)
         return record
 
-    def _refuse_mixture(self, outcome: Outcome, record: Record) -> None:
+    def _refuse_mixture(self, outcome: MissionOutcome, record: Record) -> None:
         """End the campaign rather than take in what was flown with other files than the rest of it."""
         wrong = self.door.complaint(record) or (self.door.other_code(outcome.code) if outcome.code else "")
         if not wrong and outcome.inputs:
@@ -208,7 +210,7 @@ class Campaign:
                 "command again, or begin another campaign in another folder"
             )
 
-    def _compare(self, outcome: Outcome) -> None:
+    def _compare(self, outcome: MissionOutcome) -> None:
         """A mission flown again must come out the same to the last digit; its bag says so by its name."""
         key = outcome.job.task.key
         before = self.ledger.records[key].result
@@ -227,10 +229,10 @@ class Campaign:
         if outcome.record is not None and bag is not None:
             self.bags.keep(bag, f"{key}.differs" if changed else key)
 
-    def _progress(self, flown: int, elapsed_s: float, missing: int, tasks: list[Task]) -> Progress:
+    def _progress(self, flown: int, elapsed_s: float, missing: int, tasks: list[MissionTask]) -> CampaignProgress:
         rate = flown / elapsed_s if elapsed_s > 0.0 else 0.0
         records = list(self.ledger.records.values())
-        return Progress(
+        return CampaignProgress(
             done=len(tasks) - missing + flown,
             total=len(tasks),
             rate=rate,
@@ -240,7 +242,7 @@ class Campaign:
             bags=sum(r.run.get("bag") is not None for r in records),
         )
 
-    def _end(self, tasks: list[Task], bags: str, flown: int, stopped: bool) -> Ending:
+    def _end(self, tasks: list[MissionTask], bags: str, flown: int, stopped: bool) -> Ending:
         records = self.ledger.records
         whole = len(records) == len(self.manifest.episodes)
         invalid = Counter(r.result["invalid_reason"] for r in records.values() if not r.result["valid"])

@@ -10,18 +10,18 @@ from typing import Any
 
 from sar_core.errors import ContractError, MissingDependencyError, RunError
 from sar_eval.campaign.sources import code, first_difference
-from sar_eval.campaign.workers import POLL_S, Job, Outcome, fly_job
+from sar_eval.campaign.workers import POLL_S, MissionJob, MissionOutcome, fly_job
 
 CONNECT_S = 30.0
 QUEUED = 2
 """Jobs handed out per worker: one in the air, one waiting, so that nobody idles while a record travels."""
 
 
-def fly_remote(job: Job, expected: dict[str, Any]) -> Outcome:
+def fly_remote(job: MissionJob, expected: dict[str, Any]) -> MissionOutcome:
     """What runs on a cluster's worker; one that joined later with other code refuses as well."""
     changed = differing(code(), expected)
     if changed:
-        return Outcome(job, reason="host_error", message=f"a worker's {changed}", fatal=True)
+        return MissionOutcome(job, reason="host_error", message=f"a worker's {changed}", fatal=True)
     return fly_job(job)
 
 
@@ -66,11 +66,13 @@ class Cluster:
     def size(self) -> int:
         return len(self._client.nthreads())
 
-    def fly(self, more: Callable[[], Job | None], stop: Callable[[], str | None]) -> Generator[Outcome, None, None]:
+    def fly(
+        self, more: Callable[[], MissionJob | None], stop: Callable[[], str | None]
+    ) -> Generator[MissionOutcome, None, None]:
         """Outcomes in the order they arrive; a job whose workers died too often is a lost one."""
         from distributed import KilledWorker
 
-        flying: dict[Any, Job] = {}
+        flying: dict[Any, MissionJob] = {}
         landed: SimpleQueue[Any] = SimpleQueue()
         try:
             while stop() is None:
@@ -87,9 +89,9 @@ class Cluster:
                     continue
                 job = flying.pop(future)
                 try:
-                    outcome: Outcome = future.result()
+                    outcome: MissionOutcome = future.result()
                 except KilledWorker as error:
-                    outcome = Outcome(job, reason="worker_lost", message=str(error))
+                    outcome = MissionOutcome(job, reason="worker_lost", message=str(error))
                 except Exception as error:
                     raise RunError(f"cluster {self.address}: {job.task.key}: {error}") from error
                 yield outcome

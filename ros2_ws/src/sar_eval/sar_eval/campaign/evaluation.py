@@ -17,7 +17,7 @@ from pathlib import Path
 from sar_analysis.stage1.rows import read_stage1
 from sar_core.errors import InputError
 from sar_eval.campaign.manifest import Manifest, make_manifest, read_manifest
-from sar_eval.campaign.plan import Choice, Plan, Task, make_plan
+from sar_eval.campaign.plan import CampaignChoice, CampaignPlan, MissionTask, make_plan
 from sar_eval.campaign.seedchoice import choose_seeds
 from sar_eval.scenario.model import DEFAULT_WORLD, Scenario
 from sar_eval.scenario.resources import share_dir
@@ -48,11 +48,11 @@ FULL = Extent(tuple(range(50)), STANDARD)
 class Evaluation:
     """A Stage-2 campaign that follows from Stage 1."""
 
-    plan: Plan
+    plan: CampaignPlan
     manifest: Manifest
 
     @property
-    def replayed(self) -> list[Task]:
+    def replayed(self) -> list[MissionTask]:
         """One mission of each pattern for people to watch: the first seed and episode, with its victims."""
         first = self.plan.tasks[0]
         return [
@@ -65,7 +65,7 @@ class Evaluation:
 def follow(stage1: Path, extent: Extent) -> Evaluation:
     """The campaign of a Stage-1 file's median seeds."""
     seeds, origin = choose_seeds(None, stage1)
-    choice = Choice(
+    choice = CampaignChoice(
         scenario=Scenario() if extent.duration_s is None else Scenario(duration_s=extent.duration_s),
         worlds=(DEFAULT_WORLD,),
         patterns=extent.patterns,

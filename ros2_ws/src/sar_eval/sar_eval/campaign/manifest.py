@@ -20,7 +20,7 @@ from sar_core.errors import ContractError, InputError
 from sar_core.names import checked_name
 from sar_eval import __version__
 from sar_eval.campaign.ledger import plain, write_whole
-from sar_eval.campaign.plan import Plan
+from sar_eval.campaign.plan import CampaignPlan
 from sar_eval.campaign.sources import code, leaves, stage1_sources
 from sar_eval.scenario.model import SET_DECIDES, Episode
 from sar_eval.scenario.resources import share_dir
@@ -79,7 +79,7 @@ class Manifest:
         write_whole(folder / MANIFEST, json.dumps(body, indent=1) + "\n")
 
 
-def make_manifest(plan: Plan, stage1: Stage1 | None = None) -> Manifest:
+def make_manifest(plan: CampaignPlan, stage1: Stage1 | None = None) -> Manifest:
     """The manifest of a plan on this machine."""
     choice = plan.choice
     scenario = {

@@ -24,7 +24,7 @@ FILTERS = ("world", "pattern", "victims", "seed", "episode")
 
 
 @dataclass(frozen=True)
-class Choice:
+class CampaignChoice:
     """What the user asked for; ``scenario`` holds all that is the same in every condition."""
 
     scenario: Scenario
@@ -47,7 +47,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Task:
+class MissionTask:
     """One mission of the plan. ``key`` is its episode id, unique within the campaign."""
 
     key: str
@@ -62,11 +62,11 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CampaignPlan:
     """Every mission of a campaign in the order of its results, and one prepared episode per condition."""
 
-    choice: Choice
-    tasks: tuple[Task, ...]
+    choice: CampaignChoice
+    tasks: tuple[MissionTask, ...]
     samples: tuple[Episode, ...]
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Plan:
         return tuple(task.key for task in self.tasks)
 
 
-def make_plan(choice: Choice) -> Plan:
+def make_plan(choice: CampaignChoice) -> CampaignPlan:
     """World by world, pattern by pattern, present before absent, seed by seed, index by index.
 
     Every condition is prepared once and every index looked up in the set, so that what cannot be flown is refused here.
@@ -94,7 +94,7 @@ def make_plan(choice: Choice) -> Plan:
             raise InputError(
                 f"{name} = {outside[0]}: evaluations use 0 to {CALIBRATION_SEED - 1}; those beyond are calibration's"
             )
-    tasks: list[Task] = []
+    tasks: list[MissionTask] = []
     samples: list[Episode] = []
     for world in dict.fromkeys(choice.worlds):
         for pattern in dict.fromkeys(canonical(name) for name in choice.patterns):
@@ -106,7 +106,7 @@ def make_plan(choice: Choice) -> Plan:
                         sample.drawn_from.level(index)
                 samples.append(sample)
                 tasks += [
-                    Task(
+                    MissionTask(
                         replace(sample, seed=seed, index=index).episode_id,
                         scenario,
                         seed,
@@ -119,10 +119,10 @@ def make_plan(choice: Choice) -> Plan:
                 ]
     if len({task.key for task in tasks}) < len(tasks):
         raise InputError(f"worlds = {', '.join(choice.worlds)}: two of them have the same name; each may be given once")
-    return Plan(choice, tuple(tasks), tuple(samples))
+    return CampaignPlan(choice, tuple(tasks), tuple(samples))
 
 
-def condition(choice: Choice, world: str, pattern: str, absent: bool) -> Scenario:
+def condition(choice: CampaignChoice, world: str, pattern: str, absent: bool) -> Scenario:
     """The scenario of one condition."""
     changes = {"world": world, "pattern": pattern, "victim_absent": absent, "episode_set": choice.set_of(world)}
     return choice.scenario.model_copy(update=changes)
@@ -150,7 +150,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def select(plan: Plan, only: Iterable[str] = (), shard: tuple[int, int] = (1, 1)) -> tuple[Task, ...]:
+def select(plan: CampaignPlan, only: Iterable[str] = (), shard: tuple[int, int] = (1, 1)) -> tuple[MissionTask, ...]:
     """The part of the plan to fly now: values of one filter add up, different filters cut down.
 
     Shard i of n takes every n-th mission of what the filters leave, so that shards cost about the same.
@@ -172,7 +172,7 @@ def select(plan: Plan, only: Iterable[str] = (), shard: tuple[int, int] = (1, 1)
     return tuple(left[shard[0] - 1 :: shard[1]])
 
 
-def _facet(task: Task, key: str) -> str:
+def _facet(task: MissionTask, key: str) -> str:
     scenario = task.scenario
     facets: dict[str, Callable[[], Any]] = {
         "world": lambda: scenario.world,
@@ -188,7 +188,7 @@ def _some(values: list[str], count: int = 12) -> str:
     return ", ".join(values[:count]) + (f" ... ({len(values)} in all)" if len(values) > count else "")
 
 
-def flight_order(tasks: Iterable[Task], shuffle: int | None = None) -> list[Task]:
+def flight_order(tasks: Iterable[MissionTask], shuffle: int | None = None) -> list[MissionTask]:
     """Index by index across all conditions, so that a campaign half flown is a balanced half; or shuffled."""
     ordered = sorted(tasks, key=lambda task: task.index)
     if shuffle is None:
@@ -225,7 +225,7 @@ BAG_BYTES_PER_S = 6_000
 """Of one drone's topics per simulated second, compressed, in the bags of two of these missions."""
 
 
-def cost(tasks: Iterable[Task], workers: int, bags: str, flown: Iterable[dict[str, Any]] = ()) -> Cost:
+def cost(tasks: Iterable[MissionTask], workers: int, bags: str, flown: Iterable[dict[str, Any]] = ()) -> Cost:
     """Size of what is left to fly, from the speed of records of this campaign or, without any, a stated one."""
     work = list(tasks)
     walls = [(run["wall_s"] + run["setup_s"], run["rtf"] * run["wall_s"]) for run in flown if run.get("wall_s")]

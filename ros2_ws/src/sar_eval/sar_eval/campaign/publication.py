@@ -29,7 +29,7 @@ from typing import Any
 from sar_analysis.bags.textfiles import read_text, write_compressed
 from sar_analysis.render.figures import draw_figures
 from sar_analysis.render.markdown import results_markdown, tables_markdown
-from sar_analysis.render.wholefolder import Kind
+from sar_analysis.render.wholefolder import FolderKind
 from sar_analysis.results.document import build_results
 from sar_analysis.results.optimality import load_reference
 from sar_analysis.results.stagegap import Foretold
@@ -50,7 +50,7 @@ SEEDS = "seeds.json"
 FLOWN = (RECORDS, ROWS, MANIFEST)
 FOUND = (SEEDS, "RESULTS.md", "TABLES.md", "results.json")
 FIGURES = "figures"
-FOLDER = Kind("published results", (*FLOWN, *FOUND), FIGURES, (".svg",))
+FOLDER = FolderKind("published results", (*FLOWN, *FOUND), FIGURES, (".svg",))
 HOST_KEYS = ("sar_eval", "platform", "python", "processor", "cores", "memory_gib", "stage1_file")
 RUN_KEYS = ("version", "rtf", "wall_s", "setup_s")
 """What is told of the machine and of each flight on it; the rest is nobody's business."""

@@ -14,14 +14,14 @@ from sar_eval.scenario.prepare import prepare
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundMission:
     """A mission's result as some file holds it, and the episode it describes."""
 
     result: dict[str, Any]
     episode: Episode
 
 
-def find(path: Path, episode_id: str) -> Found:
+def find(path: Path, episode_id: str) -> FoundMission:
     """The result with this id in a JSONL of results or of episode records, prepared to be flown again."""
     known = []
     for number, result in _results(path):
@@ -34,7 +34,7 @@ def find(path: Path, episode_id: str) -> Found:
         seed, index = result.get("seed"), result.get("episode")
         if not isinstance(seed, int) or not isinstance(index, int):
             raise InputError(f"{where}: the result of {episode_id} names no seed and episode to fly")
-        return Found(result, prepare(scenario_from(result["scenario"], where), seed, index))
+        return FoundMission(result, prepare(scenario_from(result["scenario"], where), seed, index))
     near = ", ".join(known[:3]) + (" ..." if len(known) > 3 else "")
     raise MissingDataError(f"{path}: no episode {episode_id!r} among {len(known)} results ({near})")
 

@@ -24,10 +24,10 @@ from sar_core.errors import InputError, RunError, SarError
 from sar_eval.bag.store import is_url, send_bag
 from sar_eval.bag.writer import partial_of
 from sar_eval.campaign.manifest import input_hashes
-from sar_eval.campaign.plan import Task
+from sar_eval.campaign.plan import MissionTask
 from sar_eval.campaign.sources import code
 from sar_eval.episode.attempts import fly
-from sar_eval.episode.flight import Progress
+from sar_eval.episode.flight import FlightProgress
 from sar_eval.episode.record import Record
 from sar_eval.scenario.tiers import repeats
 from sar_eval.start import Stopper
@@ -42,23 +42,23 @@ LEAVE_S = 10.0
 
 
 @dataclass(frozen=True)
-class Job:
+class MissionJob:
     """A mission to fly, and where to: with ``scratch``, a folder or URL, a bag is left in a folder of its own there."""
 
-    task: Task
+    task: MissionTask
     scratch: str | None = None
     again: bool = False
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MissionOutcome:
     """What became of a job: a record, or the reason why there is none and the message for the log.
 
     ``fatal`` is an error of the host (a full disk): no other worker would do better. ``code`` is what the worker's
     sources were after the flight, ``inputs`` the hashes of the files then, where vehicles read some by themselves.
     """
 
-    job: Job
+    job: MissionJob
     record: Record | None = None
     bag: str | None = None
     reason: str | None = None
@@ -69,8 +69,8 @@ class Outcome:
 
 
 def fly_job(
-    job: Job, stop: Callable[[], str | None] | None = None, tell: Callable[[str], None] | None = None
-) -> Outcome:
+    job: MissionJob, stop: Callable[[], str | None] | None = None, tell: Callable[[str], None] | None = None
+) -> MissionOutcome:
     """Fly one mission and look at what it was flown with; what a worker process or a cluster's worker calls.
 
     ``tell`` hears of attempts that were spoilt and, where a mission takes minutes, how far it is.
@@ -82,10 +82,10 @@ def fly_job(
         inputs = None if outcome.record is None or repeats(job.task.tier) else input_hashes(job.task.prepare())
         return replace(outcome, code=code(), inputs=inputs)
     except SarError as error:
-        return Outcome(job, reason="host_error", message=str(error), fatal=True)
+        return MissionOutcome(job, reason="host_error", message=str(error), fatal=True)
 
 
-def _fly(job: Job, stop: Callable[[], str | None] | None, tell: Callable[[str], None] | None) -> Outcome:
+def _fly(job: MissionJob, stop: Callable[[], str | None] | None, tell: Callable[[str], None] | None) -> MissionOutcome:
     """Fly one mission, once more if the simulator raises."""
     if job.scratch is not None and is_url(job.scratch):
         return _fly_and_send(job, stop, tell)
@@ -102,14 +102,14 @@ def _fly(job: Job, stop: Callable[[], str | None] | None, tell: Callable[[str], 
             unreadable = episode is None and isinstance(error, SarError)
             unwritable = bag is not None and isinstance(error, (RunError, OSError))
             if unreadable or unwritable:
-                return Outcome(job, reason="host_error", message=str(error), fatal=True)
+                return MissionOutcome(job, reason="host_error", message=str(error), fatal=True)
             if attempt == RETRIES:
-                return Outcome(job, bag=_left(bag), reason="simulator_error", message=traceback.format_exc())
+                return MissionOutcome(job, bag=_left(bag), reason="simulator_error", message=traceback.format_exc())
     if record.run.get("final"):
         message = f"{record.result['invalid_reason']}: {record.run['invalid_detail']}"
-        return Outcome(job, reason=record.result["invalid_reason"], message=message, fatal=True)
+        return MissionOutcome(job, reason=record.result["invalid_reason"], message=message, fatal=True)
     run = {**record.run, "bag": None, "worker": os.getpid()}
-    return Outcome(job, Record(record.result, run), None if record.run["bag"] is None else str(bag))
+    return MissionOutcome(job, Record(record.result, run), None if record.run["bag"] is None else str(bag))
 
 
 class Milestones:
@@ -121,7 +121,7 @@ class Milestones:
         self._duration_s, self._tell = duration_s, tell
         self._next_s = 0.0
 
-    def __call__(self, now: Progress) -> None:
+    def __call__(self, now: FlightProgress) -> None:
         if now.time_s < 2.0:
             self._next_s = 0.0  # another attempt
         if now.search_time_s <= self._next_s:
@@ -134,8 +134,8 @@ class Milestones:
 
 
 def _fly_and_send(
-    job: Job, stop: Callable[[], str | None] | None, tell: Callable[[str], None] | None = None
-) -> Outcome:
+    job: MissionJob, stop: Callable[[], str | None] | None, tell: Callable[[str], None] | None = None
+) -> MissionOutcome:
     """Record on this machine, then take the bag to where the campaign wants it."""
     assert job.scratch is not None
     with tempfile.TemporaryDirectory(prefix="sar-eval.") as here:
@@ -143,7 +143,7 @@ def _fly_and_send(
         try:
             bag = None if outcome.bag is None else send_bag(Path(outcome.bag), job.scratch)
         except (OSError, SarError) as error:
-            return Outcome(job, reason="host_error", message=f"{job.scratch}: {error}", fatal=True)
+            return MissionOutcome(job, reason="host_error", message=f"{job.scratch}: {error}", fatal=True)
         return replace(outcome, job=job, bag=bag)
 
 
@@ -184,10 +184,10 @@ def _serve(pipe: Connection) -> None:
 class _Worker:
     process: BaseProcess
     pipe: Connection
-    job: Job | None = None
+    job: MissionJob | None = None
 
 
-class Crew:
+class WorkerCrew:
     """So many worker processes; ``fly`` yields outcomes as they come, ``tell`` hears what workers say meanwhile."""
 
     def __init__(self, size: int, tell: Callable[[str], None] = lambda text: None) -> None:
@@ -215,15 +215,17 @@ class Crew:
         theirs.close()
         return _Worker(process, ours)
 
-    def fly(self, more: Callable[[], Job | None], stop: Callable[[], str | None]) -> Generator[Outcome, None, None]:
+    def fly(
+        self, more: Callable[[], MissionJob | None], stop: Callable[[], str | None]
+    ) -> Generator[MissionOutcome, None, None]:
         """Outcomes in the order they arrive. A worker has its next job before its last outcome is handed on.
 
         ``more`` is asked whenever a worker is free; after a None it is asked again once something has been flown.
         """
         losses: dict[str, int] = {}
-        waiting: deque[Job] = deque()
+        waiting: deque[MissionJob] = deque()
 
-        def next_job() -> Job | None:
+        def next_job() -> MissionJob | None:
             return waiting.popleft() if waiting else more()
 
         try:
@@ -246,13 +248,13 @@ class Crew:
                             waiting.append(job)
                             continue
                         message = f"its worker process ended without a word {losses[job.task.key]} times"
-                        outcome = Outcome(job, reason="worker_lost", message=message)
+                        outcome = MissionOutcome(job, reason="worker_lost", message=message)
                     self._staff(next_job)
                     yield outcome
         finally:
             self.close()
 
-    def _staff(self, next_job: Callable[[], Job | None]) -> None:
+    def _staff(self, next_job: Callable[[], MissionJob | None]) -> None:
         """Give every idle worker a job, and hire while there are jobs and places."""
         while True:
             idle = next((worker for worker in self._workers if worker.job is None), None)
@@ -270,10 +272,10 @@ class Crew:
             except OSError:
                 continue  # it has died; reading from its pipe will say so
 
-    def _hear(self, worker: _Worker) -> Outcome | str | None:
+    def _hear(self, worker: _Worker) -> MissionOutcome | str | None:
         """What a worker says, its job's outcome or a remark; None if it has died, and then it is let go."""
         try:
-            outcome: Outcome | str = worker.pipe.recv()
+            outcome: MissionOutcome | str = worker.pipe.recv()
         except (EOFError, OSError):
             self.lost += 1
             worker.pipe.close()

@@ -83,7 +83,7 @@ def stage2(
     from sar_eval.campaign.cluster import Cluster
     from sar_eval.campaign.manifest import check_same, make_manifest, read_manifest
     from sar_eval.campaign.plan import cost, flight_order, make_plan, parse_shard, select
-    from sar_eval.campaign.workers import Crew
+    from sar_eval.campaign.workers import WorkerCrew
     from sar_eval.cli.console import tier_of
     from sar_eval.scenario.tiers import repeats
 
@@ -106,7 +106,7 @@ def stage2(
         price = cost(left, workers, bags, [record.run for record in records.values()])
         _print_cost(plan, len(tasks), price, workers, bags, as_json)
         return
-    flyers = Crew(workers, note) if cluster is None else Cluster(cluster)
+    flyers = WorkerCrew(workers, note) if cluster is None else Cluster(cluster)
     ending, results = fly_campaign(folder, manifest, plan, tasks, flyers, bags, bags_url, refly_invalid)
     _print_ending(folder, manifest.identity, ending, results, as_json)
     check_ending(folder, ending)
@@ -125,7 +125,7 @@ def fly_campaign(
     """Fly what has no record, telling how far it is; how that ended, and all results there are."""
     from sar_eval.campaign.campaign import open_campaign
     from sar_eval.campaign.plan import cost, told_time
-    from sar_eval.campaign.workers import Crew
+    from sar_eval.campaign.workers import WorkerCrew
 
     with open_campaign(folder, manifest, bags_url) as campaign:
         if campaign.ledger.torn_bytes:
@@ -134,7 +134,7 @@ def fly_campaign(
             note(f"{folder}: {invalid} missions were INVALID and are flown again")
         to_fly = campaign.missing(tasks)
         missing = len(to_fly)
-        if missing and isinstance(flyers, Crew):
+        if missing and isinstance(flyers, WorkerCrew):
             _warm(plan)
         price = cost(to_fly, flyers.size, bags, [record.run for record in campaign.ledger.records.values()])
         about = f", about {told_time(price.wall_h * 3600.0)}" if missing else ""
@@ -234,7 +234,7 @@ def _choice(
     duration_s: float | None,
 ) -> tuple[Any, Any]:
     """The campaign asked for, and where its seeds came from."""
-    from sar_eval.campaign.plan import Choice, parse_numbers
+    from sar_eval.campaign.plan import CampaignChoice, parse_numbers
     from sar_eval.campaign.seedchoice import choose_seeds
     from sar_eval.scenario.model import DEFAULT_WORLD, load_scenario
     from sar_swarm.piloting.patternlist import STANDARD
@@ -247,7 +247,7 @@ def _choice(
         worlds = [scenario.world if "world" in scenario.model_fields_set else DEFAULT_WORLD]
     if patterns is None:
         patterns = [scenario.pattern] if "pattern" in scenario.model_fields_set else list(STANDARD)
-    choice = Choice(
+    choice = CampaignChoice(
         scenario=scenario,
         worlds=tuple(worlds),
         patterns=tuple(patterns),

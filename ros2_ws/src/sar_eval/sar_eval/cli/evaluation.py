@@ -51,7 +51,7 @@ def evaluate(
         reference_of,
     )
     from sar_eval.campaign.plan import flight_order, parse_numbers
-    from sar_eval.campaign.workers import Crew
+    from sar_eval.campaign.workers import WorkerCrew
     from sar_eval.scenario.model import DEFAULT_WORLD
     from sar_swarm.piloting.patternlist import canonical
 
@@ -77,13 +77,13 @@ def evaluate(
     chosen = plan.choice.seeds
     note(f"{folder / STAGE1}: the median seeds are {', '.join(map(str, chosen))}")
     ending, results = fly_campaign(
-        folder / CAMPAIGN, evaluation.manifest, plan, flight_order(plan.tasks), Crew(workers), "none"
+        folder / CAMPAIGN, evaluation.manifest, plan, flight_order(plan.tasks), WorkerCrew(workers), "none"
     )
     if ending.left:
         note(f"stopped with {ending.left} of {ending.planned} missions to fly; go on with: {command_line()}")
         raise typer.Exit(RunError.exit_code)
     note(f"flying {len(evaluation.replayed)} of them again, with bags to watch; they must come out the same")
-    fly_campaign(folder / CAMPAIGN, evaluation.manifest, plan, evaluation.replayed, Crew(workers), "all")
+    fly_campaign(folder / CAMPAIGN, evaluation.manifest, plan, evaluation.replayed, WorkerCrew(workers), "all")
     made = _report(folder / CAMPAIGN, folder / REPORT, folder / STAGE1, reference_of(plan.choice.set_of(DEFAULT_WORLD)))
     if as_json:
         headlines = made.document["result"]["headlines"]

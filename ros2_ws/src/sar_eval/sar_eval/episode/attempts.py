@@ -10,7 +10,7 @@ from typing import Any
 from sar_eval.backends.backend import SpoiltError, Stop, never
 from sar_eval.backends.registry import backend_of
 from sar_eval.bag.writer import partial_of, refuse_existing
-from sar_eval.episode.flight import Progress, fly_episode
+from sar_eval.episode.flight import FlightProgress, fly_episode
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Episode
@@ -23,7 +23,7 @@ RETRIES = 6
 def fly(
     episode: Episode,
     bag: Path | None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[FlightProgress], None] | None = None,
     stop: Stop | None = None,
     csi: bool = False,
     speed: float = 1.0,
@@ -88,7 +88,7 @@ class Attempts:
 def _attempt(
     episode: Episode,
     bag: Path | None,
-    watch: Callable[[Progress], None] | None,
+    watch: Callable[[FlightProgress], None] | None,
     stop: Stop | None,
     csi: bool,
     speed: float,

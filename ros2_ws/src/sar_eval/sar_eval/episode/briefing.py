@@ -15,15 +15,15 @@ from sar_core.radio import WAVELENGTH_M
 from sar_core.streams import stream
 from sar_eval.scenario.model import FENCE_MARGIN_M, Episode
 from sar_sim.radio.devices import known_addresses
-from sar_swarm.piloting.controller import Plan
+from sar_swarm.piloting.controller import DronePlan
 from sar_swarm.piloting.navigation import Chart
 from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.patternlist import find
 from sar_swarm.piloting.patterns import fixed_route
 from sar_swarm.piloting.policy import Actor
-from sar_swarm.piloting.pursuit import Mode, PursuitConfig
+from sar_swarm.piloting.pursuit import PursuitConfig, PursuitMode
 from sar_swarm.piloting.searchtask import Mission
-from sar_swarm.planning.trajectory import Limits
+from sar_swarm.planning.trajectory import MotionLimits
 from sar_swarm.sensing.attention import Bias
 from sar_swarm.sensing.confidence import Calibration
 
@@ -128,7 +128,7 @@ def _radio_of(episode: Episode) -> RadioBriefing | None:
     )
 
 
-def make_plans(told: Briefing) -> list[Plan]:
+def make_plans(told: Briefing) -> list[DronePlan]:
     """One drone's orders each, in the order of the spawn points."""
     routes = told.routes or [
         fixed_route(told.pattern, told.area, told.drones, i, told.swath_m, told.overlap) for i in range(told.drones)
@@ -139,15 +139,15 @@ def make_plans(told: Briefing) -> list[Plan]:
     chart = Chart(
         obstacles=told.obstacles,
         bounds=(x_min, y_min, lowest, x_max, y_max, told.ceiling_m - FENCE_MARGIN_M),
-        limits=Limits(told.speed_mps, told.turn_rate_rps, told.acceleration_mps2),
+        limits=MotionLimits(told.speed_mps, told.turn_rate_rps, told.acceleration_mps2),
     )
     pursuit = None
     by_hand = find(told.pattern).triangulates
     if told.pursuit or by_hand:
-        mode = Mode.TRIANGULATE if by_hand else Mode.CONSTELLATION
+        mode = PursuitMode.TRIANGULATE if by_hand else PursuitMode.CONSTELLATION
         pursuit = PursuitConfig(mode=mode, patience_s=PATIENCE_S, speed_mps=told.speed_mps, bounds=told.area)
     return [
-        Plan(
+        DronePlan(
             mission=Mission(
                 index=i,
                 drones=told.drones,

@@ -27,13 +27,13 @@ from sar_sim.judging.coverage import Coverage
 from sar_sim.judging.referee import Event, Referee
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import FleetState, stamp_ns
-from sar_swarm.piloting.controller import Command, Order, Pilot, Plan
+from sar_swarm.piloting.controller import Command, DronePlan, Order, Pilot
 
-__all__ = ["COVERAGE_TIME_S", "Flight", "Progress", "fly_episode"]
+__all__ = ["COVERAGE_TIME_S", "Flight", "FlightProgress", "fly_episode"]
 
 
 @dataclass(frozen=True)
-class Progress:
+class FlightProgress:
     """What a watcher sees while an episode flies."""
 
     time_s: float
@@ -109,7 +109,7 @@ class Flight:
         return self.swarm.sensing
 
     @property
-    def plans(self) -> list[Plan]:
+    def plans(self) -> list[DronePlan]:
         return self.swarm.plans
 
     @property
@@ -192,7 +192,7 @@ class Flight:
 def fly_episode(
     episode: Episode,
     bag: Path | None,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[FlightProgress], None] | None = None,
     stop: Callable[[], str | None] | None = None,
     csi: bool = False,
     world: Backend | None = None,
@@ -219,7 +219,7 @@ def fly_episode(
                     flight.report()
                 if watch is not None:
                     collisions = flight.referee.summary().collisions
-                    watch(Progress(flight.time_s, flight.search_time_s, flight.coverage.fraction, collisions))
+                    watch(FlightProgress(flight.time_s, flight.search_time_s, flight.coverage.fraction, collisions))
         flight.finish()
         result = flight.result()
         if logbook is not None:

@@ -20,7 +20,7 @@ from sar_eval.episode.sensing import Sensing
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.coverage import Coverage, CoverageConfig
 from sar_sim.judging.referee import Referee, RefereeConfig
-from sar_sim.radio.devices import Device, Kind
+from sar_sim.radio.devices import Device, DeviceKind
 from sar_sim.radio.link import Link
 from sar_sim.vehicle.fleet import Fleet, add_path, stamp_ns
 from sar_swarm.piloting.navigation import Chart, pursue
@@ -29,7 +29,7 @@ from sar_swarm.piloting.patternlist import STANDARD, find
 from sar_swarm.piloting.patterns import Place, next_waypoint, remember, start_walk
 from sar_swarm.piloting.policy import OBSERVATIONS, forward
 from sar_swarm.piloting.safety import FRESH, protect
-from sar_swarm.planning.trajectory import Limits
+from sar_swarm.planning.trajectory import MotionLimits
 from sar_swarm.sensing.attention import AttentionConfig, Bias, view_weights
 from sar_swarm.sensing.fusion import COLUMNS, keyframes
 
@@ -124,7 +124,7 @@ WALL = box(10.0, 0.0, 30.0, 2.0, 40.0, 20.0)[None, :]
 def _compile_planner(episode: Episode) -> None:
     """Plan round a wall with a neighbour standing behind it, and go on along the way; layouts ask how far walls are."""
     distance_to(WALL[0], 0.0, 0.0, 0.0)
-    chart = Chart(WALL, (-60.0, -60.0, 5.0, 60.0, 60.0, 60.0), Limits())
+    chart = Chart(WALL, (-60.0, -60.0, 5.0, 60.0, 60.0, 60.0), MotionLimits())
     others = _others()
     way, _ = pursue(chart, None, (30.0, 0.0, 30.0), 3.0, HERE, HERE * 0.0, others, 0.0, 1)
     pursue(chart, way, (30.0, 0.0, 30.0), 3.0, HERE, HERE * 0.0, others, 2.0, 1)
@@ -152,7 +152,7 @@ def _compile_sensing(episode: Episode) -> None:
     x_min, y_min, x_max, y_max = episode.world.area
     x, y = 0.5 * (x_min + x_max), 0.5 * (y_min + y_max)
     calm = episode.scenario.model_copy(update={"drones": 2, "sigma": 0.02, "kappa": 16.0})
-    device = Device(2, Kind.VICTIM, np.array([[0.0, x + 5.0, y, 0.5]]))
+    device = Device(2, DeviceKind.VICTIM, np.array([[0.0, x + 5.0, y, 0.5]]))
     episode = replace(episode, scenario=calm, devices=(device,))
     places = np.array([[x + 9.0 * i, y, 50.0, 0.0] for i in range(2)])
     state = Fleet(episode.vehicle, places, 0, 0, in_air=True).snapshot()

@@ -14,8 +14,8 @@ from sar_core.sweep import sweep
 from sar_eval.episode.score import Score
 from sar_eval.episode.sensing import Tally
 from sar_eval.scenario.model import Episode
-from sar_sim.judging.referee import Event, Summary
-from sar_sim.judging.scoring import Found, Report, ReportScorer
+from sar_sim.judging.referee import Event, RefereeSummary
+from sar_sim.judging.scoring import FoundVictim, Report, ReportScorer
 from sar_sim.radio.devices import Device
 from sar_swarm.piloting.controller import Phase
 
@@ -92,7 +92,7 @@ def result_of(score: Score, tally: Tally | None) -> dict[str, Any]:
     }
 
 
-def _return(score: Score, summary: Summary) -> dict[str, Any]:
+def _return(score: Score, summary: RefereeSummary) -> dict[str, Any]:
     """The return as the bag gives it: by the same code, from the same ticks; null without a search."""
     if not score.search_track:
         return {"return_counts": None, "episode_return": None}
@@ -140,7 +140,7 @@ def _findings(score: Score, tally: Tally | None) -> dict[str, Any]:
     }
 
 
-def _victim(device: Device, found: Found | None, begin_s: float) -> dict[str, Any]:
+def _victim(device: Device, found: FoundVictim | None, begin_s: float) -> dict[str, Any]:
     return {
         "x": _round(device.track[0, 1]),
         "y": _round(device.track[0, 2]),

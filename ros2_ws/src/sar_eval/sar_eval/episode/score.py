@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from sar_core.errors import RunError
 from sar_eval.backends.backend import SimTick
-from sar_eval.bag.encoders import Status
+from sar_eval.bag.encoders import EpisodeProgress
 from sar_eval.bag.tick import DroneStatuses
 from sar_eval.episode.operator import Orders
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.coverage import Coverage, CoverageConfig
 from sar_sim.judging.referee import Event, Referee, RefereeConfig
 from sar_sim.judging.scoring import Report, ReportScorer
-from sar_sim.radio.devices import Kind
+from sar_sim.radio.devices import DeviceKind
 from sar_sim.vehicle.fleet import FleetState, add_path, stamp_ns
 from sar_swarm.piloting.controller import Order, Phase
 from sar_swarm.piloting.failsafe import Failsafe
@@ -46,7 +46,7 @@ class Score:
             RefereeConfig(frame.hull_radius, frame.gear_height, w.fence, w.ceiling_m, w.obstacles), n
         )
         self.coverage = Coverage(CoverageConfig(w.area), n)
-        self.victims = [device for device in episode.devices if device.kind is Kind.VICTIM]
+        self.victims = [device for device in episode.devices if device.kind is DeviceKind.VICTIM]
         self.scorer = ReportScorer(np.array([d.position_at(0.0) for d in self.victims]).reshape(-1, 3))
         self.tick = 0
         self.time_s = 0.0
@@ -134,10 +134,10 @@ class Score:
             failsafes, phases = map(int, self.statuses.failsafe), map(int, self.statuses.phase)
             self.readings.append((self.state.charge, list(failsafes), list(phases)))
 
-    def status(self, phase: int | None = None) -> Status:
+    def status(self, phase: int | None = None) -> EpisodeProgress:
         """How far the episode is."""
         summary = self.referee.summary()
-        return Status(
+        return EpisodeProgress(
             _STATUS_PHASE[self.orders.order] if phase is None else phase,
             self.search_time_s,
             self.coverage.fraction,

@@ -19,7 +19,7 @@ from sar_eval.px4.vehicle import PilotedVehicle
 
 
 @dataclass(frozen=True)
-class Limits:
+class HealthLimits:
     """What an episode bears; wall time unless said."""
 
     silence_s: float = 2.0
@@ -85,7 +85,7 @@ class ClockWatch:
 class Gate:
     """Looks at all vehicles and names what is wrong; "" while nothing is."""
 
-    def __init__(self, vehicles: Sequence[PilotedVehicle], limits: Limits, speed: float) -> None:
+    def __init__(self, vehicles: Sequence[PilotedVehicle], limits: HealthLimits, speed: float) -> None:
         self.vehicles, self.limits, self.speed = vehicles, limits, speed
         self.watches = [ClockWatch() for _ in vehicles]
         self.flying = False

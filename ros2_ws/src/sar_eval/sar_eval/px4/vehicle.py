@@ -15,7 +15,7 @@ from sar_core.geodesy import Origin
 from sar_eval.px4.mavlink import PX4_MAIN_MODES, dialect
 from sar_eval.px4.parameters import Settling
 from sar_eval.px4.telemetry import Telemetry
-from sar_eval.px4.wire import Wire
+from sar_eval.px4.wire import VehicleWire
 from sar_swarm.piloting.controller import Command
 
 Floats = NDArray[np.float64]
@@ -92,7 +92,7 @@ class PilotedVehicle:
         self.instance = instance
         self.name = f"vehicle {instance + 1}"
         self.told = Telemetry(origin)
-        self.wire = Wire(instance, wanted_ids())
+        self.wire = VehicleWire(instance, wanted_ids())
         self.requests: deque[Request] = deque()
         self.refused: list[str] = []
         self.settling = Settling({})

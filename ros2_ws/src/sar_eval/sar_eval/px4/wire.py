@@ -40,7 +40,7 @@ def frames(datagram: bytes) -> Iterator[tuple[int, bytes]]:
         at += whole
 
 
-class Wire:
+class VehicleWire:
     """The UDP socket to vehicle ``instance`` (from 0). Only messages of the ``wanted`` ids are decoded."""
 
     def __init__(self, instance: int, wanted: frozenset[int]) -> None:

@@ -22,7 +22,7 @@ from sar_eval.backends.backend import Receiving, SimTick, SpoiltError, Stop, hee
 from sar_eval.backends.embedded import receiver_for
 from sar_eval.px4.binary import find_px4
 from sar_eval.px4.containers import ContainerVehicles
-from sar_eval.px4.health import Gate, Limits
+from sar_eval.px4.health import Gate, HealthLimits
 from sar_eval.px4.launcher import Launcher, Processes
 from sar_eval.px4.mavlink import EMBEDDED_MARK, ORIGIN, dialect
 from sar_eval.px4.parameters import Settling, as_text, parameters_of
@@ -61,14 +61,14 @@ class Px4World:
         launcher: Launcher,
         speed: float = 1.0,
         stop: Stop = never,
-        limits: Limits | None = None,
+        limits: HealthLimits | None = None,
     ) -> None:
         s = episode.scenario
         self.episode, self.launcher, self.speed, self.stop = episode, launcher, speed, stop
         self.air = Air(s.drones, episode.seed, episode.index, s.link.loss, s.link.latency_s, s.link.jitter_s)
         self.tick = 0
         self.vehicles: list[PilotedVehicle] = []
-        self.limits = limits or Limits()
+        self.limits = limits or HealthLimits()
         self._ready_s = READY_S / min(speed, 1.0)
         self.zero_s = 0.0
         self._last_track = np.zeros((s.drones, 3))

@@ -101,7 +101,7 @@ NOISE_SWEEP = (
 )
 
 
-class Flight(NamedTuple):
+class LaunchedFlight(NamedTuple):
     """One episode and the places of its bag and record."""
 
     episode: Episode
@@ -113,14 +113,14 @@ class Flight(NamedTuple):
 class Tour:
     """All flights that a launch asks for, which of them are flown already, and what is to be said of them."""
 
-    flights: tuple[Flight, ...]
+    flights: tuple[LaunchedFlight, ...]
     flown: tuple[Record, ...]
     notes: tuple[str, ...]
     stage1: Path | None = None
     """The Stage-1 file of the same episode set, for the report."""
 
     @property
-    def left(self) -> tuple[Flight, ...]:
+    def left(self) -> tuple[LaunchedFlight, ...]:
         """What is still to be flown."""
         done = {record.result["config_sha256"] for record in self.flown}
         return tuple(flight for flight in self.flights if flight.episode.config_sha256 not in done)
@@ -209,7 +209,7 @@ def plan_tour(values: Mapping[str, str], tier: str = "embedded", made: Path | No
     sigmas, kappas = _levels(values, "sigma"), _levels(values, "kappa")
     sweeping = len(sigmas) * len(kappas) > 1
     base = Path(values["bag_dir"])
-    planned: list[Flight] = []
+    planned: list[LaunchedFlight] = []
     flown_set = None
     for sigma, kappa in itertools.product(sigmas, kappas):
         folder = base / f"sigma_{sigma:g}-kappa_{kappa:g}" if sweeping else base
@@ -222,7 +222,9 @@ def plan_tour(values: Mapping[str, str], tier: str = "embedded", made: Path | No
             chosen = scenario.model_copy(update={"pattern": pattern}) if pattern != scenario.pattern else scenario
             for seed, index in itertools.product(seeds, parse_numbers(values["episode"], "episode")):
                 episode = prepare(chosen, seed, index, tier, source)
-                planned.append(Flight(episode, folder / episode.episode_id, folder / f"{episode.episode_id}.json"))
+                planned.append(
+                    LaunchedFlight(episode, folder / episode.episode_id, folder / f"{episode.episode_id}.json")
+                )
     if study is not None:
         notes += _contradictions(study, planned[0].episode, "seed" in values)
     if "seeds_file" not in values:
@@ -297,7 +299,7 @@ def _contradictions(study: Study, episode: Episode, sweep: bool) -> list[str]:
     return said
 
 
-def _in_a_folder_of_its_own(planned: Sequence[Flight]) -> tuple[list[Flight], list[str]]:
+def _in_a_folder_of_its_own(planned: Sequence[LaunchedFlight]) -> tuple[list[LaunchedFlight], list[str]]:
     """An episode is flown whenever it is asked for; earlier bags stay where they are."""
     (flight,) = planned
     first = flight.bag.parent
@@ -310,7 +312,7 @@ def _in_a_folder_of_its_own(planned: Sequence[Flight]) -> tuple[list[Flight], li
     return [flight._replace(bag=place, record=folder / flight.record.name)], said
 
 
-def kept_record(flight: Flight) -> Record | None:
+def kept_record(flight: LaunchedFlight) -> Record | None:
     """The record of a flight that need not be flown again: valid, of this very configuration, its bag beside it.
 
     What stands in the way of flying it is refused, unless it was flown with this configuration and did not count.
@@ -330,7 +332,7 @@ def kept_record(flight: Flight) -> Record | None:
     return record if record.result["valid"] else None
 
 
-def clear(flight: Flight) -> None:
+def clear(flight: LaunchedFlight) -> None:
     """Make way for a flight that is to be flown: what an earlier attempt left that does not count."""
     for left in (flight.bag, partial_of(flight.bag)):
         if left.exists():
@@ -368,7 +370,7 @@ def extent(tour: Tour, values: Mapping[str, str]) -> str:
     return "; ".join(parts)
 
 
-def foreseen_s(flights: Sequence[Flight], values: Mapping[str, str]) -> float:
+def foreseen_s(flights: Sequence[LaunchedFlight], values: Mapping[str, str]) -> float:
     """Wall time that these flights take."""
     pace = number(values, "speed_factor") or math.inf
     return sum(

@@ -49,7 +49,7 @@ from sar_eval.ros.launchargs import (
     MEDIAN_SEEDS,
     NOISE_SWEEP,
     Argument,
-    Flight,
+    LaunchedFlight,
     Tour,
     check_names,
     check_values,
@@ -87,12 +87,12 @@ def described(name: str) -> LaunchDescription:
         check_values(arguments, {a.name: context.launch_configurations.get(a.name, a.default) for a in arguments})
 
     def start(context: LaunchContext) -> list[Action]:
-        return Job(arguments, context, one=name == "episode").begin()
+        return LaunchJob(arguments, context, one=name == "episode").begin()
 
     return LaunchDescription([OpaqueFunction(function=check), *declared, OpaqueFunction(function=start)])
 
 
-class Job:
+class LaunchJob:
     """All that one launch does, one step after another; a step is over when its processes are gone, however."""
 
     def __init__(self, arguments: Sequence[Argument], context: LaunchContext, one: bool) -> None:
@@ -103,7 +103,7 @@ class Job:
         self.held = contextlib.ExitStack()
         self.tour = Tour((), (), ())
         self.records: list[Record] = []
-        self.left: list[Flight] = []
+        self.left: list[LaunchedFlight] = []
         self.began_s = 0.0
 
     def begin(self) -> list[Action]:
@@ -188,7 +188,7 @@ class Job:
         begun = f"{flight.episode.episode_id}: {number_} of {len(self.tour.flights)}{to_go}, ROS_DOMAIN_ID={domain}"
         return [LogInfo(msg=begun), *self.fly(flight, Attempts(flight.bag), domain)]
 
-    def fly(self, flight: Flight, attempts: Attempts, domain: int) -> list[Action]:
+    def fly(self, flight: LaunchedFlight, attempts: Attempts, domain: int) -> list[Action]:
         environment = graph_environment(domain, Path(launch_config.log_dir))
         settings = settings_of(
             flight.episode,
@@ -309,14 +309,14 @@ def _end_all(processes: set[Any], number_: int) -> None:
             _end(process.process_details["pid"], number_)
 
 
-def _outcome(flight: Flight, interrupted: bool) -> Record:
+def _outcome(flight: LaunchedFlight, interrupted: bool) -> Record:
     """What the manager wrote, or what is to be said where it could not."""
     if flight.record.exists() or not interrupted:
         return read_record(flight.record, flight.episode, flight.bag)
     return missing_record(flight.episode, flight.bag, "interrupted", [])
 
 
-def _settle(flight: Flight, record: Record) -> Record:
+def _settle(flight: LaunchedFlight, record: Record) -> Record:
     """Leave the flight's record in its file, also where the manager could not, and nothing else beside it."""
     flight.record.with_suffix(STARTED).unlink(missing_ok=True)
     flight.record.write_text(json.dumps(record.as_dict()) + "\n", encoding="utf-8")

@@ -22,7 +22,7 @@ from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.operator import Orders, direct
 from sar_eval.episode.record import Record
 from sar_eval.ros.codec import lowest_m, orders_message, read_statuses
-from sar_eval.ros.nodetable import NODES, STARTED, Wire
+from sar_eval.ros.nodetable import NODES, STARTED, TopicWire
 from sar_eval.ros.shell import Shell
 from sar_eval.scenario.tiers import piloted
 from sar_sim.vehicle.fleet import stamp_ns
@@ -184,7 +184,7 @@ class ManagerNode(Shell):
         self.send("/episode/end", end)
         self.on_end(end)
 
-    def audit(self, wire: Wire) -> None:
+    def audit(self, wire: TopicWire) -> None:
         """Look for strangers on a topic of ours, and for readers whose wishes it does not meet."""
         publishers = self.node.get_publishers_info_by_topic(wire.topic)
         for info in publishers:

@@ -35,7 +35,7 @@ INTEGER_LIMIT = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
-class Parameter:
+class NodeParameter:
     """A parameter as a node declares it; all are fixed once the node runs."""
 
     name: str
@@ -47,21 +47,21 @@ class Parameter:
 
 
 PARAMETERS = (
-    Parameter("scenario", "{}", "Scenario as JSON text; keys as in configs/scenarios/default.yaml."),
-    Parameter("seed", 0, "Seed of sensor, link and motor noise.", low=0, high=INTEGER_LIMIT),
-    Parameter("episode", 0, "Index in the episode set: decides wind and layout.", low=0, high=(1 << 32) - 1),
-    Parameter("tier", "embedded", "What flies: embedded, sih, gazebo or sitl."),
-    Parameter(
+    NodeParameter("scenario", "{}", "Scenario as JSON text; keys as in configs/scenarios/default.yaml."),
+    NodeParameter("seed", 0, "Seed of sensor, link and motor noise.", low=0, high=INTEGER_LIMIT),
+    NodeParameter("episode", 0, "Index in the episode set: decides wind and layout.", low=0, high=(1 << 32) - 1),
+    NodeParameter("tier", "embedded", "What flies: embedded, sih, gazebo or sitl."),
+    NodeParameter(
         "run",
         0,
         "Number that all nodes of one graph share; messages of another are refused.",
         low=0,
         high=INTEGER_LIMIT,
     ),
-    Parameter("record_csi", False, "Publish and record raw CSI frames too.", ("csi", "recorder")),
-    Parameter("bag", "", "Folder of the bag to be written; empty: no bag.", ("recorder",)),
-    Parameter("record_file", "", "File for the episode record; empty: standard output.", ("manager",)),
-    Parameter(
+    NodeParameter("record_csi", False, "Publish and record raw CSI frames too.", ("csi", "recorder")),
+    NodeParameter("bag", "", "Folder of the bag to be written; empty: no bag.", ("recorder",)),
+    NodeParameter("record_file", "", "File for the episode record; empty: standard output.", ("manager",)),
+    NodeParameter(
         "lockstep_timeout_s",
         2.0,
         "Wall time after which a silent node ends the episode.",
@@ -69,9 +69,15 @@ PARAMETERS = (
         0.1,
         LONGEST_S,
     ),
-    Parameter("ready_timeout_s", 30.0, "Wall time the nodes have to find each other.", ("manager",), 0.1, LONGEST_S),
-    Parameter("sim_speed", 1.0, "Simulated over wall time of real autopilots (sih, gazebo, sitl).", ("sim",), 0.1, 8.0),
-    Parameter("speed_factor", 0.0, "Simulated over wall time, at most; 0: as fast as it goes.", ("sim",), 0.0, 1000.0),
+    NodeParameter(
+        "ready_timeout_s", 30.0, "Wall time the nodes have to find each other.", ("manager",), 0.1, LONGEST_S
+    ),
+    NodeParameter(
+        "sim_speed", 1.0, "Simulated over wall time of real autopilots (sih, gazebo, sitl).", ("sim",), 0.1, 8.0
+    ),
+    NodeParameter(
+        "speed_factor", 0.0, "Simulated over wall time, at most; 0: as fast as it goes.", ("sim",), 0.0, 1000.0
+    ),
 )
 
 
@@ -148,7 +154,7 @@ def _upstream(name: str) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Wire:
+class TopicWire:
     """One topic: its type, its ends, whether late readers get the last message, whether the bag gets all of them."""
 
     topic: str
@@ -160,18 +166,18 @@ class Wire:
 
 
 _INNER = (
-    Wire("/episode/ready", "sar_msgs/msg/Ready", NODES, ("manager", "sim"), latched=True),
-    Wire("/episode/tick", "sar_msgs/msg/Tick", ("sim",), ("recorder",)),
-    Wire("/episode/tick_done", "sar_msgs/msg/TickDone", ANSWERING, ("sim",)),
-    Wire("/episode/orders", "sar_msgs/msg/Orders", ("manager",), ("sim", "swarm", "referee")),
-    Wire("/episode/end", "sar_msgs/msg/EpisodeEnd", ("sim", "manager"), NODES, latched=True),
-    Wire("/episode/result", "sar_msgs/msg/EpisodeResult", TELLING, ("manager",), latched=True),
-    Wire("/sim/truth", "sar_msgs/msg/SimTruth", ("sim",), ("csi", "referee")),
-    Wire("/sim/estimates", "sar_msgs/msg/SimEstimates", ("sim",), ("swarm", "manager")),
-    Wire("/csi/frames", "sar_msgs/msg/CsiFrames", ("csi",), ("swarm",)),
-    Wire("/swarm/tick", "sar_msgs/msg/SwarmTick", ("swarm",), ("sim", "referee", "manager")),
-    Wire("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", NODES, ("manager",)),
-    Wire("/episode/markers", "visualization_msgs/msg/MarkerArray", ("referee",), ()),
+    TopicWire("/episode/ready", "sar_msgs/msg/Ready", NODES, ("manager", "sim"), latched=True),
+    TopicWire("/episode/tick", "sar_msgs/msg/Tick", ("sim",), ("recorder",)),
+    TopicWire("/episode/tick_done", "sar_msgs/msg/TickDone", ANSWERING, ("sim",)),
+    TopicWire("/episode/orders", "sar_msgs/msg/Orders", ("manager",), ("sim", "swarm", "referee")),
+    TopicWire("/episode/end", "sar_msgs/msg/EpisodeEnd", ("sim", "manager"), NODES, latched=True),
+    TopicWire("/episode/result", "sar_msgs/msg/EpisodeResult", TELLING, ("manager",), latched=True),
+    TopicWire("/sim/truth", "sar_msgs/msg/SimTruth", ("sim",), ("csi", "referee")),
+    TopicWire("/sim/estimates", "sar_msgs/msg/SimEstimates", ("sim",), ("swarm", "manager")),
+    TopicWire("/csi/frames", "sar_msgs/msg/CsiFrames", ("csi",), ("swarm",)),
+    TopicWire("/swarm/tick", "sar_msgs/msg/SwarmTick", ("swarm",), ("sim", "referee", "manager")),
+    TopicWire("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", NODES, ("manager",)),
+    TopicWire("/episode/markers", "visualization_msgs/msg/MarkerArray", ("referee",), ()),
 )
 _SENDERS = {
     "clock": "sim",
@@ -196,16 +202,16 @@ def _sender(topic: str) -> str:
     return "swarm" if last == "status" and topic.startswith("/uav_") else _SENDERS[last]
 
 
-def topic_table(drones: int, sensing: bool = True, csi: bool = False) -> tuple[Wire, ...]:
+def topic_table(drones: int, sensing: bool = True, csi: bool = False) -> tuple[TopicWire, ...]:
     """Every topic of a graph with so many drones; what is recorded is what an episode in one process records."""
     recorded = [
-        Wire(topic.name, topic.msgtype, (_sender(topic.name),), ("recorder",), topic.name == "/episode/info", True)
+        TopicWire(topic.name, topic.msgtype, (_sender(topic.name),), ("recorder",), topic.name == "/episode/info", True)
         for topic in episode_topics(drones, sensing, csi)
     ]
     return (*_INNER, *recorded)
 
 
-def wires_of(episode: Episode, csi: bool) -> tuple[Wire, ...]:
+def wires_of(episode: Episode, csi: bool) -> tuple[TopicWire, ...]:
     """The topics of the graph that flies an episode."""
     sensing = episode.radio is not None
     return topic_table(episode.scenario.drones, sensing, csi and sensing)

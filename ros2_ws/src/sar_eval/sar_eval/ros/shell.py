@@ -20,7 +20,7 @@ from sar_msgs.msg import EpisodeEnd, EpisodeResult, Ready, TickDone
 from sar_eval.episode.lockstep import Gathering, UnwelcomeError, digest, padded
 from sar_eval.ros.codec import counts
 from sar_eval.ros.managed import ManagedNode
-from sar_eval.ros.nodetable import DEPTH, PARAMETERS, Wire, wires_of
+from sar_eval.ros.nodetable import DEPTH, PARAMETERS, TopicWire, wires_of
 from sar_eval.scenario.model import Episode, scenario_from
 from sar_eval.scenario.prepare import prepare
 
@@ -224,7 +224,7 @@ def message_class(msgtype: str) -> Any:
     return getattr(importlib.import_module(f"{package}.msg"), kind)
 
 
-def qos_of(wire: Wire) -> QoSProfile:
+def qos_of(wire: TopicWire) -> QoSProfile:
     """Reliable, as everything in lockstep is."""
     durability = DurabilityPolicy.TRANSIENT_LOCAL if wire.latched else DurabilityPolicy.VOLATILE
     return QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE, durability=durability)

@@ -22,7 +22,7 @@ from sar_core.errors import ContractError, InputError
 from sar_core.streams import stream
 from sar_core.validation import describe_validation
 from sar_eval.scenario.resources import share_dir, world_path
-from sar_sim.radio.devices import Device, Kind, make_devices
+from sar_sim.radio.devices import Device, DeviceKind, make_devices
 from sar_sim.world.world import load_world
 
 SCHEMA_VERSION = 1
@@ -37,7 +37,7 @@ _STREAM = 1 << 32
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Level(BaseModel):
+class SetLevel(BaseModel):
     """A noise level: Gaussian amplitude (relative) and von Mises phase concentration (both dimensionless)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -71,13 +71,13 @@ class _File(BaseModel):
     version: Annotated[int, Field(ge=1)]
     world: str
     world_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    levels: Annotated[tuple[Level, ...], Field(min_length=1)]
+    levels: Annotated[tuple[SetLevel, ...], Field(min_length=1)]
     layouts: Annotated[tuple[_Layout, ...], Field(min_length=1)]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class EpisodeLayout:
     """Who transmits, where and when, and where the mean wind blows to (rad, counter-clockwise from east)."""
 
     wind_rad: float
@@ -85,7 +85,7 @@ class Layout:
 
     def count(self, *, victims: bool) -> int:
         """How many of its devices are victims', or are not."""
-        return sum((device.kind is Kind.VICTIM) == victims for device in self.devices)
+        return sum((device.kind is DeviceKind.VICTIM) == victims for device in self.devices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +96,8 @@ class EpisodeSet:
     version: int
     world: str
     world_sha256: str
-    levels: tuple[Level, ...]
-    layouts: tuple[Layout, ...]
+    levels: tuple[SetLevel, ...]
+    layouts: tuple[EpisodeLayout, ...]
     sha256: str
 
     def __len__(self) -> int:
@@ -108,18 +108,18 @@ class EpisodeSet:
             raise InputError(f"episode = {index}: {self.name} has {len(self)} episodes, 0 to {len(self) - 1}")
         return index
 
-    def layout(self, index: int) -> Layout:
+    def layout(self, index: int) -> EpisodeLayout:
         """The layout of an episode."""
         return self.layouts[self._checked(index) // len(self.levels)]
 
-    def level(self, index: int) -> Level:
+    def level(self, index: int) -> SetLevel:
         """The noise level of an episode."""
         return self.levels[self._checked(index) % len(self.levels)]
 
     def devices(self, index: int, victim_absent: bool) -> tuple[Device, ...]:
         """The transmitters of an episode, or of its twin without victims."""
         devices = self.layout(index).devices
-        return tuple(d for d in devices if not (victim_absent and d.kind is Kind.VICTIM))
+        return tuple(d for d in devices if not (victim_absent and d.kind is DeviceKind.VICTIM))
 
 
 def set_path(name_or_path: str | os.PathLike[str]) -> Path:
@@ -165,12 +165,14 @@ def read_set(path: Path) -> EpisodeSet:
         )
     if file.name != f"{file.world}-v{file.version}":
         raise ContractError(f"{path}: name = {file.name!r}: expected {file.world}-v{file.version}")
-    layouts = tuple(Layout(item.wind_rad, tuple(_device(path, d) for d in item.devices)) for item in file.layouts)
+    layouts = tuple(
+        EpisodeLayout(item.wind_rad, tuple(_device(path, d) for d in item.devices)) for item in file.layouts
+    )
     return EpisodeSet(file.name, file.version, file.world, file.world_sha256, file.levels, layouts, file.sha256)
 
 
 def _device(path: Path, d: _Device) -> Device:
-    kinds = {kind.name.lower(): kind for kind in Kind}
+    kinds = {kind.name.lower(): kind for kind in DeviceKind}
     if d.kind not in kinds:
         raise ContractError(f"{path}: device kind {d.kind!r}: allowed: {', '.join(kinds)}")
     return Device(d.address, kinds[d.kind], np.array(d.track), d.beacon, d.power_db, d.duty, d.windows)

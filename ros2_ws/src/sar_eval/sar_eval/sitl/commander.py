@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sar_eval.px4.mavlink import custom_mode
 
 
-class Mode(Enum):
+class FlightMode(Enum):
     """The flight modes there are, as PX4's main mode and sub mode."""
 
     HOLD = ("auto", "loiter")
@@ -28,11 +28,11 @@ class Mode(Enum):
         return custom_mode(*self.value)
 
 
-MODE_OF_WORD = {mode.word: mode for mode in Mode}
-PREVENT_ARMING = (Mode.LAND, Mode.RTL)
+MODE_OF_WORD = {mode.word: mode for mode in FlightMode}
+PREVENT_ARMING = (FlightMode.LAND, FlightMode.RTL)
 
 
-class Result(IntEnum):
+class CommandResult(IntEnum):
     """MAV_RESULT."""
 
     ACCEPTED = 0
@@ -57,7 +57,7 @@ class Text(NamedTuple):
     text: str
 
 
-class Level(IntEnum):
+class BatteryLevel(IntEnum):
     """How empty the battery is, by BAT_LOW_THR, BAT_CRIT_THR and BAT_EMERGEN_THR."""
 
     NONE = 0
@@ -67,7 +67,7 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True)
-class Rules:
+class CommanderRules:
     """What the parameters say about arming and failsafes; PX4's names in the comments of the table."""
 
     stream_loss_s: float = 1.0
@@ -89,98 +89,98 @@ class Condition:
     position_ok: bool = True
     stream_at_s: float | None = None
     """When the last setpoint that OFFBOARD could fly arrived; None if there never was one."""
-    battery: Level = Level.NONE
+    battery: BatteryLevel = BatteryLevel.NONE
 
 
 @dataclass(frozen=True)
-class State:
+class CommanderState:
     """The commander's memory."""
 
     armed: bool = False
-    intended: Mode = Mode.HOLD
-    after_disarming: Mode = Mode.HOLD
-    failsafe: Mode | None = None
+    intended: FlightMode = FlightMode.HOLD
+    after_disarming: FlightMode = FlightMode.HOLD
+    failsafe: FlightMode | None = None
     armed_at_s: float = 0.0
     flown: bool = False
     landed_at_s: float | None = None
-    battery: Level = Level.NONE
+    battery: BatteryLevel = BatteryLevel.NONE
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> FlightMode:
         return self.failsafe or self.intended
 
 
 class Answer(NamedTuple):
     """What a request came to."""
 
-    state: State
-    result: Result
+    state: CommanderState
+    result: CommandResult
     text: Text | None = None
 
 
-def stream_is_fresh(now: Condition, rules: Rules) -> bool:
+def stream_is_fresh(now: Condition, rules: CommanderRules) -> bool:
     return now.stream_at_s is not None and now.time_s < now.stream_at_s + rules.stream_loss_s
 
 
-def can_run(mode: Mode, now: Condition, rules: Rules) -> bool:
+def can_run(mode: FlightMode, now: Condition, rules: CommanderRules) -> bool:
     """Landing always can; without a position it becomes a descent."""
-    if mode is Mode.LAND:
+    if mode is FlightMode.LAND:
         return True
-    return now.position_ok and (mode is not Mode.OFFBOARD or stream_is_fresh(now, rules))
+    return now.position_ok and (mode is not FlightMode.OFFBOARD or stream_is_fresh(now, rules))
 
 
-def can_arm(state: State, now: Condition, rules: Rules) -> bool:
+def can_arm(state: CommanderState, now: Condition, rules: CommanderRules) -> bool:
     """What is told beforehand; a refusal that a test asked for is not."""
     mode = state.mode
     fit = mode not in PREVENT_ARMING and can_run(mode, now, rules)
-    return fit and now.battery < Level.CRITICAL
+    return fit and now.battery < BatteryLevel.CRITICAL
 
 
-def request_mode(state: State, mode: Mode, now: Condition, rules: Rules) -> Answer:
+def request_mode(state: CommanderState, mode: FlightMode, now: Condition, rules: CommanderRules) -> Answer:
     """Disarmed, every mode is taken, even OFFBOARD without a stream: it then refuses to arm."""
     if state.armed and not can_run(mode, now, rules):
         text = Text(Severity.CRITICAL, f"{mode.name} denied: {_why_not(mode, now, rules)}")
-        return Answer(state, Result.TEMPORARILY_REJECTED, text)
-    lasting = mode not in PREVENT_ARMING and mode is not Mode.TAKEOFF
+        return Answer(state, CommandResult.TEMPORARILY_REJECTED, text)
+    lasting = mode not in PREVENT_ARMING and mode is not FlightMode.TAKEOFF
     after = mode if lasting else state.after_disarming
-    return Answer(replace(state, intended=mode, failsafe=None, after_disarming=after), Result.ACCEPTED)
+    return Answer(replace(state, intended=mode, failsafe=None, after_disarming=after), CommandResult.ACCEPTED)
 
 
-def _why_not(mode: Mode, now: Condition, rules: Rules) -> str:
+def _why_not(mode: FlightMode, now: Condition, rules: CommanderRules) -> str:
     if not now.position_ok:
         return "no valid position"
-    if mode is Mode.OFFBOARD and not stream_is_fresh(now, rules):
+    if mode is FlightMode.OFFBOARD and not stream_is_fresh(now, rules):
         return "no setpoint stream"
     return f"not from mode {mode.name}"
 
 
-def arm(state: State, now: Condition, rules: Rules) -> Answer:
+def arm(state: CommanderState, now: Condition, rules: CommanderRules) -> Answer:
     """PX4 checks an arming command that comes over MAVLink even if it is sent with the magic number of force."""
     if state.armed:
-        return Answer(state, Result.ACCEPTED)
+        return Answer(state, CommandResult.ACCEPTED)
     if rules.refuse_arming or not can_arm(state, now, rules):
         if rules.refuse_arming:
             why = "SAR_REFUSE_ARM is set"
-        elif now.battery >= Level.CRITICAL:
+        elif now.battery >= BatteryLevel.CRITICAL:
             why = "battery too low"
         else:
             why = _why_not(state.mode, now, rules)
-        return Answer(state, Result.TEMPORARILY_REJECTED, Text(Severity.CRITICAL, f"Arming denied: {why}"))
+        return Answer(state, CommandResult.TEMPORARILY_REJECTED, Text(Severity.CRITICAL, f"Arming denied: {why}"))
     armed = replace(state, armed=True, armed_at_s=now.time_s, flown=False, landed_at_s=None, battery=now.battery)
-    return Answer(armed, Result.ACCEPTED, Text(Severity.INFO, "Armed by external command"))
+    return Answer(armed, CommandResult.ACCEPTED, Text(Severity.INFO, "Armed by external command"))
 
 
-def disarm(state: State, now: Condition, forced: bool, why: str = "external command") -> Answer:
+def disarm(state: CommanderState, now: Condition, forced: bool, why: str = "external command") -> Answer:
     if not state.armed:
-        return Answer(state, Result.ACCEPTED)
+        return Answer(state, CommandResult.ACCEPTED)
     if not (now.landed or forced):
         text = Text(Severity.CRITICAL, "Disarming denied: not landed")
-        return Answer(state, Result.TEMPORARILY_REJECTED, text)
+        return Answer(state, CommandResult.TEMPORARILY_REJECTED, text)
     off = replace(state, armed=False, flown=False, failsafe=None, intended=state.after_disarming, landed_at_s=None)
-    return Answer(off, Result.ACCEPTED, Text(Severity.INFO, f"Disarmed by {why}"))
+    return Answer(off, CommandResult.ACCEPTED, Text(Severity.INFO, f"Disarmed by {why}"))
 
 
-def watch(state: State, now: Condition, rules: Rules) -> tuple[State, list[Text]]:
+def watch(state: CommanderState, now: Condition, rules: CommanderRules) -> tuple[CommanderState, list[Text]]:
     """What happens by itself as time goes on: failsafes begin and end, a vehicle that stands on the ground disarms."""
     if not state.armed:
         return state, []
@@ -193,54 +193,54 @@ def watch(state: State, now: Condition, rules: Rules) -> tuple[State, list[Text]
     return state, texts
 
 
-def _mind_battery(state: State, now: Condition, rules: Rules) -> tuple[State, list[Text]]:
+def _mind_battery(state: CommanderState, now: Condition, rules: CommanderRules) -> tuple[CommanderState, list[Text]]:
     """COM_LOW_BAT_ACT, when a level is first reached; whoever asks for another mode afterwards takes over."""
     if now.battery <= state.battery:
         return state, []
     texts = [Text(Severity.CRITICAL, f"Battery level: {now.battery.name}")]
     state = replace(state, battery=now.battery)
     mode = None
-    if now.battery >= Level.CRITICAL and rules.low_battery_action in (2, 3):
-        land = rules.low_battery_action == 2 or now.battery is Level.EMERGENCY
-        mode = Mode.LAND if land else Mode.RTL
-    if mode is not None and can_run(mode, now, rules) and state.intended is not Mode.LAND:
+    if now.battery >= BatteryLevel.CRITICAL and rules.low_battery_action in (2, 3):
+        land = rules.low_battery_action == 2 or now.battery is BatteryLevel.EMERGENCY
+        mode = FlightMode.LAND if land else FlightMode.RTL
+    if mode is not None and can_run(mode, now, rules) and state.intended is not FlightMode.LAND:
         texts.append(Text(Severity.CRITICAL, f"Failsafe: battery, {mode.name}"))
         state = replace(state, intended=mode, failsafe=None)
     return state, texts
 
 
-def _mind_mode(state: State, now: Condition, rules: Rules) -> tuple[State, list[Text]]:
+def _mind_mode(state: CommanderState, now: Condition, rules: CommanderRules) -> tuple[CommanderState, list[Text]]:
     """A mode that cannot run is replaced until it can."""
     intended = state.intended
     if can_run(intended, now, rules):
         if state.failsafe is None:
             return state, []
         return replace(state, failsafe=None), [Text(Severity.INFO, f"Failsafe over: {intended.name}")]
-    lost_stream = intended is Mode.OFFBOARD and not stream_is_fresh(now, rules)
-    instead = _after_stream_loss(rules) if lost_stream else Mode.RTL
+    lost_stream = intended is FlightMode.OFFBOARD and not stream_is_fresh(now, rules)
+    instead = _after_stream_loss(rules) if lost_stream else FlightMode.RTL
     if instead is None:
         stopped = disarm(state, now, forced=True, why="failsafe: OFFBOARD stream lost")
         return stopped.state, [stopped.text] if stopped.text else []
     if not can_run(instead, now, rules):
-        instead = Mode.LAND
+        instead = FlightMode.LAND
     if instead is state.failsafe:
         return state, []
     cause = "OFFBOARD stream lost" if lost_stream else "position lost"
     return replace(state, failsafe=instead), [Text(Severity.CRITICAL, f"Failsafe: {cause}, {instead.name}")]
 
 
-_STREAM_LOSS = {3: Mode.RTL, 4: Mode.LAND, 5: Mode.HOLD, 6: None, 7: None}
-_MANUAL_LOSS = {1: Mode.HOLD, 2: Mode.RTL, 3: Mode.LAND, 5: None, 6: None}
+_STREAM_LOSS = {3: FlightMode.RTL, 4: FlightMode.LAND, 5: FlightMode.HOLD, 6: None, 7: None}
+_MANUAL_LOSS = {1: FlightMode.HOLD, 2: FlightMode.RTL, 3: FlightMode.LAND, 5: None, 6: None}
 
 
-def _after_stream_loss(rules: Rules) -> Mode | None:
+def _after_stream_loss(rules: CommanderRules) -> FlightMode | None:
     """COM_OBL_RC_ACT; for its manual modes (0 to 2) there is no pilot, so NAV_RCL_ACT decides. None: motors off."""
     if rules.stream_loss_action in _STREAM_LOSS:
         return _STREAM_LOSS[rules.stream_loss_action]
-    return _MANUAL_LOSS.get(rules.manual_loss_action, Mode.RTL)
+    return _MANUAL_LOSS.get(rules.manual_loss_action, FlightMode.RTL)
 
 
-def _mind_ground(state: State, now: Condition, rules: Rules) -> tuple[State, list[Text]]:
+def _mind_ground(state: CommanderState, now: Condition, rules: CommanderRules) -> tuple[CommanderState, list[Text]]:
     """COM_DISARM_LAND after a flight, COM_DISARM_PRFLT before one; 0 switches either off."""
     if not now.landed:
         return replace(state, flown=True, landed_at_s=None), []

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from sar_core.geodesy import Origin, to_global, to_local
 from sar_eval.sitl import commander
-from sar_eval.sitl.commander import Condition, Level, Mode, State, Text
-from sar_eval.sitl.link import Link
-from sar_eval.sitl.navigator import Errand, Place, go_on, reached, set_out, setpoint, stand_still
+from sar_eval.sitl.commander import BatteryLevel, CommanderState, Condition, FlightMode, Text
+from sar_eval.sitl.link import MavlinkLink
+from sar_eval.sitl.navigator import Errand, NavigatorPlace, go_on, reached, set_out, setpoint, stand_still
 from sar_eval.sitl.paramtable import BATTERY_THRESHOLDS, ParamTable
-from sar_eval.sitl.telemetry import HEARTBEAT, MAKERS, Point, Quaternion, Report, euler, number_of
+from sar_eval.sitl.telemetry import HEARTBEAT, MAKERS, Point, Quaternion, VehicleReport, euler, number_of
 from sar_sim.vehicle.autopilot import SP_POS
 from sar_sim.vehicle.fleet import Fleet, FleetState
 from sar_sim.vehicle.rigidbody import POS, QUAT, RATE, ROTOR, VEL
@@ -91,8 +91,8 @@ class Craft:
         self.table = table
         self.frame = frame
         self.sight = first
-        self.state = State()
-        self.links: list[Link] = []
+        self.state = CommanderState()
+        self.links: list[MavlinkLink] = []
         self.goal: Point | None = None
         self.stream_row: Floats = stand_still()
         self.stream_at_s: float | None = None
@@ -102,12 +102,12 @@ class Craft:
         self.home: Point = first.position
         self._chance = chance
         self._errand: Errand | None = None
-        self._errand_of: tuple[Mode, bool] | None = None
+        self._errand_of: tuple[FlightMode, bool] | None = None
         self._waited = False
         self._makers = {number_of(m, name): maker for name, maker in MAKERS.items()}
         self.parameters_changed()
 
-    def connect(self, link: Link) -> None:
+    def connect(self, link: MavlinkLink) -> None:
         link.loses = self.loses
         self.links.append(link)
 
@@ -146,8 +146,8 @@ class Craft:
         return 0.0 if self.battery_failed else self.sight.charge
 
     @property
-    def battery_level(self) -> Level:
-        return Level(sum(self.charge < self.table[name] for name in BATTERY_THRESHOLDS))
+    def battery_level(self) -> BatteryLevel:
+        return BatteryLevel(sum(self.charge < self.table[name] for name in BATTERY_THRESHOLDS))
 
     def say(self, *texts: Text | None) -> None:
         """Tell everyone who listens."""
@@ -167,10 +167,10 @@ class Craft:
             wanted = self.frame.altitude_m - altitude_m
         return north, east, min(wanted, down)
 
-    def enter(self, mode: Mode, goal: Point | None = None) -> commander.Answer:
+    def enter(self, mode: FlightMode, goal: Point | None = None) -> commander.Answer:
         """Ask the commander for a mode, with the place it is about."""
         answer = commander.request_mode(self.state, mode, self.condition, self.rules)
-        if answer.result is commander.Result.ACCEPTED:
+        if answer.result is commander.CommandResult.ACCEPTED:
             self.state, self.goal, self._errand_of = answer.state, goal, None
         self.say(answer.text)
         return answer
@@ -181,16 +181,16 @@ class Craft:
         self._strike()
         self.state, texts = commander.watch(self.state, self.condition, self.rules)
         self.say(*texts)
-        if self.state.mode is Mode.OFFBOARD:
+        if self.state.mode is FlightMode.OFFBOARD:
             self._errand_of = None
             return self.stream_row
         errand = self._current_errand()
-        if self.state.mode is Mode.TAKEOFF and self.state.armed and not sight.landed:
+        if self.state.mode is FlightMode.TAKEOFF and self.state.armed and not sight.landed:
             last = errand.legs[-1]
             if reached(last, sight.position, math.inf):
-                self.enter(Mode.HOLD, last.goal)
+                self.enter(FlightMode.HOLD, last.goal)
                 errand = self._current_errand()
-        if not self.state.armed or (sight.landed and self.state.mode is not Mode.TAKEOFF):
+        if not self.state.armed or (sight.landed and self.state.mode is not FlightMode.TAKEOFF):
             return stand_still()
         return setpoint(errand, sight.position, self.home[2], self.speeds)
 
@@ -199,9 +199,9 @@ class Craft:
         here = self.sight
         if self._errand is None or key != self._errand_of:
             goal = self.goal if self.state.failsafe is None else None
-            if self.state.mode is Mode.TAKEOFF and goal is None:
+            if self.state.mode is FlightMode.TAKEOFF and goal is None:
                 goal = self.take_off_goal(math.nan)
-            place = Place(here.position, here.velocity, euler(here.attitude)[2])
+            place = NavigatorPlace(here.position, here.velocity, euler(here.attitude)[2])
             self._errand = set_out(self.state.mode, place, self.home, goal, self.speeds, self.way_home)
             self._errand_of = key
         self._errand = go_on(self._errand, here.position, self.way_home.reached_m)
@@ -228,7 +228,7 @@ class Craft:
 
     def tell(self) -> None:
         """Send what is due on every link; a ground station that never spoke gets heartbeats only."""
-        report: Report | None = None
+        report: VehicleReport | None = None
         muted = self._struck and self.table["SAR_MUTE"] > 0.0
         for link in self.links:
             talks = (link is self.links[0] or link.heard) and not muted
@@ -243,11 +243,11 @@ class Craft:
         maker = self._makers.get(number)
         return maker(self.m, self.report()) if maker is not None else None
 
-    def report(self) -> Report:
+    def report(self) -> VehicleReport:
         s = self.sight
         here, truth = self.global_of(s.position), self.global_of(s.true_position)
         now = self.condition
-        return Report(
+        return VehicleReport(
             time_s=self.clock_s,
             unix_s=time.time(),
             position=(*to_local(self.origin, here[0], here[1]), self.origin.altitude_m - here.altitude_m),

@@ -10,7 +10,7 @@ from pathlib import Path
 from sar_core.errors import InputError
 from sar_eval.scenario.resources import params_path, vehicle_path, world_path
 from sar_eval.scenario.tiers import MOST_VEHICLES
-from sar_eval.sitl.paramtable import Kind, Parameter, ParamTable, all_parameters, read_environment
+from sar_eval.sitl.paramtable import ParameterKind, ParamTable, VehicleParameter, all_parameters, read_environment
 from sar_eval.sitl.site import FASTEST, SPEED, Site, choose_site, number_in
 from sar_sim.vehicle.airframe import Vehicle, load_vehicle
 from sar_sim.world.world import load_world
@@ -22,7 +22,7 @@ class Crew:
 
     vehicle: Vehicle
     site: Site
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, VehicleParameter]
     instance: int
     seed: int
     speed: float
@@ -35,7 +35,7 @@ class Crew:
         return range(self.instance + 1, self.instance + 1 + len(self.site.spawns))
 
     def table(self, system: int) -> ParamTable:
-        own = Parameter(system, 1, 250, True, Kind.FIXED)
+        own = VehicleParameter(system, 1, 250, True, ParameterKind.FIXED)
         return ParamTable(dict(sorted({**self.parameters, "MAV_SYS_ID": own}.items())))
 
 
@@ -76,9 +76,9 @@ def muster(
     )
 
 
-def _build(body: Path, params: Path, parameters: Mapping[str, Parameter], given: Mapping[str, float]) -> Vehicle:
+def _build(body: Path, params: Path, parameters: Mapping[str, VehicleParameter], given: Mapping[str, float]) -> Vehicle:
     """The vehicle with the control law's parameters as the environment gives them, read and checked as any file is."""
-    if not any(parameters[name].kind is Kind.FIXED for name in given):
+    if not any(parameters[name].kind is ParameterKind.FIXED for name in given):
         return load_vehicle(body, params)
     with tempfile.TemporaryDirectory() as folder:
         changed = Path(folder) / "environment.params"
@@ -86,6 +86,6 @@ def _build(body: Path, params: Path, parameters: Mapping[str, Parameter], given:
         return load_vehicle(body, changed)
 
 
-def _line(name: str, one: Parameter) -> str:
+def _line(name: str, one: VehicleParameter) -> str:
     value = int(one.value) if one.integer else one.value
     return f"1\t1\t{name}\t{value}\t{one.mavlink_type}"

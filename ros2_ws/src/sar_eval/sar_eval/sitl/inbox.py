@@ -11,9 +11,9 @@ import numpy as np
 
 from sar_core.geodesy import Origin
 from sar_eval.sitl import commander
-from sar_eval.sitl.commander import MODE_OF_WORD, Mode, Result, Severity, Text
+from sar_eval.sitl.commander import MODE_OF_WORD, CommandResult, FlightMode, Severity, Text
 from sar_eval.sitl.craft import FIRST_WORDS, HIGHEST_M, Craft
-from sar_eval.sitl.link import Address, Link
+from sar_eval.sitl.link import Address, MavlinkLink
 from sar_eval.sitl.paramtable import from_wire, to_wire
 from sar_sim.vehicle.autopilot import SETPOINT
 
@@ -35,7 +35,7 @@ class Body(Protocol):
 
 
 @dataclass(frozen=True)
-class Order:
+class MessageOrder:
     """A command, however it came: seven numbers, of which 5 and 6 may be degrees."""
 
     number: int
@@ -47,7 +47,7 @@ class Talk:
     """One message from one peer: who is asked, by whom, on which link."""
 
     craft: Craft
-    link: Link
+    link: MavlinkLink
     peer: Address
     body: Body
     index: int
@@ -87,7 +87,7 @@ def _is_for(craft: Craft, message: Any) -> bool:
 
 def _command_long(talk: Talk, message: Any) -> None:
     numbers = (message.param1, message.param2, message.param3, message.param4, message.param5, message.param6)
-    _obey(talk, message, Order(message.command, (*numbers, message.param7)))
+    _obey(talk, message, MessageOrder(message.command, (*numbers, message.param7)))
 
 
 def _command_int(talk: Talk, message: Any) -> None:
@@ -95,29 +95,31 @@ def _command_int(talk: Talk, message: Any) -> None:
     if message.x == message.y == NOT_A_PLACE:
         place = (math.nan, math.nan)
     numbers = (message.param1, message.param2, message.param3, message.param4, *place, message.z)
-    _obey(talk, message, Order(message.command, numbers))
+    _obey(talk, message, MessageOrder(message.command, numbers))
 
 
-def _obey(talk: Talk, message: Any, order: Order) -> None:
+def _obey(talk: Talk, message: Any, order: MessageOrder) -> None:
     action = COMMANDS.get(order.number)
     try:
-        result = Result.UNSUPPORTED if action is None else action(talk, order)
+        result = CommandResult.UNSUPPORTED if action is None else action(talk, order)
     except (ValueError, OverflowError):  # NaN or infinity where a whole number belongs
-        result = Result.DENIED
+        result = CommandResult.DENIED
     if order.number == talk.craft.m.MAV_CMD_DO_SET_MODE:
-        _acknowledge(talk, message, order.number, Result.ACCEPTED)  # PX4's link does, before its commander is asked
+        _acknowledge(
+            talk, message, order.number, CommandResult.ACCEPTED
+        )  # PX4's link does, before its commander is asked
     _acknowledge(talk, message, order.number, result)
 
 
-def _acknowledge(talk: Talk, message: Any, number: int, result: Result) -> None:
+def _acknowledge(talk: Talk, message: Any, number: int, result: CommandResult) -> None:
     source = message.get_srcSystem(), message.get_srcComponent()
     talk.reply(talk.craft.m.MAVLink_command_ack_message(number, int(result), 0, 0, *source))
 
 
-def _arm(talk: Talk, order: Order) -> Result:
+def _arm(talk: Talk, order: MessageOrder) -> CommandResult:
     craft = talk.craft
     if not math.isfinite(order.p[0]) or round(order.p[0]) not in (0, 1):
-        return Result.UNSUPPORTED
+        return CommandResult.UNSUPPORTED
     was_armed = craft.state.armed
     if round(order.p[0]) == 1:
         answer = commander.arm(craft.state, craft.condition, craft.rules)
@@ -130,18 +132,18 @@ def _arm(talk: Talk, order: Order) -> Result:
     return answer.result
 
 
-def _set_mode(talk: Talk, order: Order) -> Result:
+def _set_mode(talk: Talk, order: MessageOrder) -> CommandResult:
     custom_mode_enabled = 1
     if not int(order.p[0]) & custom_mode_enabled:
-        return Result.TEMPORARILY_REJECTED
+        return CommandResult.TEMPORARILY_REJECTED
     return _enter_word(talk.craft, int(order.p[1]) << 16 | int(order.p[2]) << 24)
 
 
-def _enter_word(craft: Craft, word: int) -> Result:
+def _enter_word(craft: Craft, word: int) -> CommandResult:
     mode = MODE_OF_WORD.get(word)
     if mode is None:
-        craft.say(Text(Severity.CRITICAL, f"Mode denied: only {', '.join(known.name for known in Mode)}"))
-        return Result.TEMPORARILY_REJECTED
+        craft.say(Text(Severity.CRITICAL, f"Mode denied: only {', '.join(known.name for known in FlightMode)}"))
+        return CommandResult.TEMPORARILY_REJECTED
     return craft.enter(mode).result
 
 
@@ -149,29 +151,29 @@ def _set_mode_message(talk: Talk, message: Any) -> None:
     _acknowledge(talk, message, talk.craft.m.MAV_CMD_DO_SET_MODE, _enter_word(talk.craft, message.custom_mode))
 
 
-def _take_off(talk: Talk, order: Order) -> Result:
-    return talk.craft.enter(Mode.TAKEOFF, talk.craft.take_off_goal(order.p[6])).result
+def _take_off(talk: Talk, order: MessageOrder) -> CommandResult:
+    return talk.craft.enter(FlightMode.TAKEOFF, talk.craft.take_off_goal(order.p[6])).result
 
 
-def _land(talk: Talk, _: Order) -> Result:
-    return talk.craft.enter(Mode.LAND).result
+def _land(talk: Talk, _: MessageOrder) -> CommandResult:
+    return talk.craft.enter(FlightMode.LAND).result
 
 
-def _return(talk: Talk, _: Order) -> Result:
-    return talk.craft.enter(Mode.RTL).result
+def _return(talk: Talk, _: MessageOrder) -> CommandResult:
+    return talk.craft.enter(FlightMode.RTL).result
 
 
-def _reposition(talk: Talk, order: Order) -> Result:
+def _reposition(talk: Talk, order: MessageOrder) -> CommandResult:
     """PX4 takes it only with the flag that changes the mode; altitude is above sea level."""
     craft = talk.craft
     if order.p[1] != 1.0:
-        return Result.UNSUPPORTED
+        return CommandResult.UNSUPPORTED
     here = craft.global_of(craft.sight.position)
     stay = all(math.isnan(number) for number in order.p[4:7])
     wanted = Origin(*(now if math.isnan(number) else number for number, now in zip(order.p[4:7], here, strict=True)))
     if not _is_place(*wanted):
-        return Result.DENIED
-    return craft.enter(Mode.HOLD, None if stay else craft.place_of(*wanted)).result
+        return CommandResult.DENIED
+    return craft.enter(FlightMode.HOLD, None if stay else craft.place_of(*wanted)).result
 
 
 def _is_place(latitude: float, longitude: float, altitude_m: float) -> bool:
@@ -179,72 +181,72 @@ def _is_place(latitude: float, longitude: float, altitude_m: float) -> bool:
     return abs(latitude) <= 90.0 and abs(longitude) <= 180.0 and abs(altitude_m) <= HIGHEST_M
 
 
-def _set_home(talk: Talk, order: Order) -> Result:
+def _set_home(talk: Talk, order: MessageOrder) -> CommandResult:
     craft = talk.craft
     if order.p[0] > 0.5:
         craft.home = craft.sight.position
     elif _is_place(*order.p[4:7]):
         craft.home = craft.place_of(*order.p[4:7])
     else:
-        return Result.DENIED
-    return Result.ACCEPTED
+        return CommandResult.DENIED
+    return CommandResult.ACCEPTED
 
 
-def _set_interval(talk: Talk, order: Order) -> Result:
+def _set_interval(talk: Talk, order: MessageOrder) -> CommandResult:
     number, interval = int(order.p[0] + 0.5), order.p[1]
     unknown = number == talk.craft.m.MAVLINK_MSG_ID_HEARTBEAT or number not in talk.link.schedule
     if unknown or not math.isfinite(interval):
-        return Result.FAILED
+        return CommandResult.FAILED
     talk.link.schedule.set_interval(number, interval)
-    return Result.ACCEPTED
+    return CommandResult.ACCEPTED
 
 
-def _tell_interval(talk: Talk, number: int) -> Result:
+def _tell_interval(talk: Talk, number: int) -> CommandResult:
     if not 0 <= number <= MOST_MESSAGES:
-        return Result.DENIED
+        return CommandResult.DENIED
     talk.reply(talk.craft.m.MAVLink_message_interval_message(number, talk.link.schedule.interval_us(number)))
-    return Result.ACCEPTED
+    return CommandResult.ACCEPTED
 
 
-def _get_interval(talk: Talk, order: Order) -> Result:
+def _get_interval(talk: Talk, order: MessageOrder) -> CommandResult:
     return _tell_interval(talk, int(order.p[0] + 0.5))
 
 
-def _request(talk: Talk, order: Order) -> Result:
+def _request(talk: Talk, order: MessageOrder) -> CommandResult:
     number = round(order.p[0])
     if number == talk.craft.m.MAVLINK_MSG_ID_MESSAGE_INTERVAL:
         return _tell_interval(talk, int(order.p[1] + 0.5))
     return _send_once(talk, number)
 
 
-def _send_once(talk: Talk, number: int) -> Result:
+def _send_once(talk: Talk, number: int) -> CommandResult:
     message = talk.craft.message(number)
     if message is None:
-        return Result.DENIED
+        return CommandResult.DENIED
     talk.reply(message)
-    return Result.ACCEPTED
+    return CommandResult.ACCEPTED
 
 
-def _request_version(talk: Talk, _: Order) -> Result:
+def _request_version(talk: Talk, _: MessageOrder) -> CommandResult:
     return _send_once(talk, talk.craft.m.MAVLINK_MSG_ID_AUTOPILOT_VERSION)
 
 
-def _request_home(talk: Talk, _: Order) -> Result:
+def _request_home(talk: Talk, _: MessageOrder) -> CommandResult:
     return _send_once(talk, talk.craft.m.MAVLINK_MSG_ID_HOME_POSITION)
 
 
-def _reboot(_: Talk, order: Order) -> Result:
-    return Result.ACCEPTED if order.p[0] == 0.0 else Result.DENIED
+def _reboot(_: Talk, order: MessageOrder) -> CommandResult:
+    return CommandResult.ACCEPTED if order.p[0] == 0.0 else CommandResult.DENIED
 
 
-def _inject(talk: Talk, order: Order) -> Result:
+def _inject(talk: Talk, order: MessageOrder) -> CommandResult:
     """GPS, battery and motors, off and ok again; unlike PX4 it never accepts what it does not do."""
     m, craft = talk.craft.m, talk.craft
     if not craft.table["SYS_FAILURE_EN"]:
-        return Result.DENIED
+        return CommandResult.DENIED
     unit, kind, number = (int(value + 0.5) for value in order.p[0:3])
     if kind not in (m.FAILURE_TYPE_OK, m.FAILURE_TYPE_OFF):
-        return Result.UNSUPPORTED
+        return CommandResult.UNSUPPORTED
     broken = kind == m.FAILURE_TYPE_OFF
     if unit == m.FAILURE_UNIT_SENSOR_GPS and number in (0, 1):
         talk.body.lose_gps(talk.index, broken)
@@ -256,9 +258,9 @@ def _inject(talk: Talk, order: Order) -> Result:
             craft.motors_left[motor] = 0.0 if broken else 1.0
         talk.body.weaken_motors(talk.index, craft.motors_left.copy())
     else:
-        return Result.UNSUPPORTED
+        return CommandResult.UNSUPPORTED
     craft.say(Text(Severity.WARNING, f"Failure injected: unit {unit} {'off' if broken else 'ok'}"))
-    return Result.ACCEPTED
+    return CommandResult.ACCEPTED
 
 
 def _follow(talk: Talk, message: Any) -> None:
@@ -356,7 +358,7 @@ _MESSAGES: dict[str, Callable[[Talk, Any], None]] = {
     "MISSION_REQUEST_LIST": _list_mission,
     "TIMESYNC": _sync,
 }
-COMMANDS: dict[int, Callable[[Talk, Order], Result]] = {
+COMMANDS: dict[int, Callable[[Talk, MessageOrder], CommandResult]] = {
     20: _return,
     21: _land,
     22: _take_off,

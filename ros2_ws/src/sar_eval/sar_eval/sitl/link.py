@@ -15,7 +15,7 @@ DATAGRAM = 1400
 """Bytes: what passes every network in one piece."""
 
 
-class Link:
+class MavlinkLink:
     """Streams go to the usual remote and to whoever else spoke last; replies to whoever asked."""
 
     def __init__(self, m: Any, system: int, remote: Address, rates_hz: Mapping[str, float], transmit: Transmit) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_eval.sitl.commander import Mode
+from sar_eval.sitl.commander import FlightMode
 from sar_sim.vehicle.autopilot import SETPOINT, SP_POS, SP_VEL, SP_YAW
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Place:
+class NavigatorPlace:
     """Where a vehicle believes to be."""
 
     position: Point
@@ -75,7 +75,7 @@ class Place:
     yaw: float
 
 
-def braking_point(here: Place) -> Point:
+def braking_point(here: NavigatorPlace) -> Point:
     """Where a vehicle that brakes now comes to rest."""
     north, east, down = here.position
     vn, ve, _ = here.velocity
@@ -96,14 +96,16 @@ def return_height(distance_m: float, height_m: float, way: Return) -> float:
     return max(min(wanted, way.height_m), height_m)
 
 
-def set_out(mode: Mode, here: Place, home: Point, goal: Point | None, speeds: Speeds, way: Return) -> Errand:
+def set_out(
+    mode: FlightMode, here: NavigatorPlace, home: Point, goal: Point | None, speeds: Speeds, way: Return
+) -> Errand:
     """The errand of a mode that begins now; a goal is where the user wants to hold or how high to take off."""
     north, east, _ = here.position
-    if mode is Mode.TAKEOFF and goal is not None:
+    if mode is FlightMode.TAKEOFF and goal is not None:
         return Errand((Leg((north, east, goal[2]), climb_mps=speeds.takeoff),), here.yaw)
-    if mode is Mode.LAND:
+    if mode is FlightMode.LAND:
         return Errand((Leg(braking_point(here), sink=True),), here.yaw)
-    if mode is Mode.RTL:
+    if mode is FlightMode.RTL:
         distance = math.hypot(north - home[0], east - home[1])
         down = home[2] - return_height(distance, home[2] - here.position[2], way)
         stop = braking_point(here)

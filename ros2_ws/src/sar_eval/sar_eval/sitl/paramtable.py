@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 from sar_core.errors import InputError
-from sar_eval.sitl.commander import Rules
+from sar_eval.sitl.commander import CommanderRules
 from sar_eval.sitl.navigator import Return, Speeds
 from sar_sim.vehicle.parameters import read_parameters
 
@@ -24,7 +24,7 @@ INT32, REAL32 = 6, 9
 """MAV_PARAM_TYPE."""
 
 
-class Kind(Enum):
+class ParameterKind(Enum):
     """What setting a parameter does."""
 
     LIVE = "obeyed at once"
@@ -33,62 +33,62 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Parameter:
+class VehicleParameter:
     """One value and what it may be."""
 
     value: float
     low: float
     high: float
     integer: bool = False
-    kind: Kind = Kind.LIVE
+    kind: ParameterKind = ParameterKind.LIVE
 
     @property
     def mavlink_type(self) -> int:
         return INT32 if self.integer else REAL32
 
 
-def _whole(value: int, low: int, high: int, kind: Kind = Kind.LIVE) -> Parameter:
-    return Parameter(value, low, high, True, kind)
+def _whole(value: int, low: int, high: int, kind: ParameterKind = ParameterKind.LIVE) -> VehicleParameter:
+    return VehicleParameter(value, low, high, True, kind)
 
 
 BATTERY_THRESHOLDS = ("BAT_LOW_THR", "BAT_CRIT_THR", "BAT_EMERGEN_THR")
 HOOKS = {
-    "SAR_REFUSE_ARM": Parameter(0.0, 0.0, 1.0),
-    "SAR_MUTE": Parameter(0.0, 0.0, 1.0),
-    "SAR_CLOCK_JUMP": Parameter(0.0, -3600.0, 3600.0),
-    "SAR_DROP": Parameter(0.0, 0.0, 1.0),
-    "SAR_AFTER": Parameter(0.0, 0.0, 3600.0),
+    "SAR_REFUSE_ARM": VehicleParameter(0.0, 0.0, 1.0),
+    "SAR_MUTE": VehicleParameter(0.0, 0.0, 1.0),
+    "SAR_CLOCK_JUMP": VehicleParameter(0.0, -3600.0, 3600.0),
+    "SAR_DROP": VehicleParameter(0.0, 0.0, 1.0),
+    "SAR_AFTER": VehicleParameter(0.0, 0.0, 3600.0),
 }
 """For tests: refuse to arm; send heartbeats only; s added to the reported clock; share of datagrams lost each way; and
 how long after arming mute, jump and drop begin (0: at once)."""
 DEFAULTS = {
-    "BAT_LOW_THR": Parameter(0.15, 0.0, 1.0),
-    "BAT_CRIT_THR": Parameter(0.07, 0.0, 1.0),
-    "BAT_EMERGEN_THR": Parameter(0.05, 0.0, 1.0),
-    "COM_DISARM_LAND": Parameter(2.0, -1.0, 20.0),
-    "COM_DISARM_PRFLT": Parameter(10.0, -1.0, 300.0),
+    "BAT_LOW_THR": VehicleParameter(0.15, 0.0, 1.0),
+    "BAT_CRIT_THR": VehicleParameter(0.07, 0.0, 1.0),
+    "BAT_EMERGEN_THR": VehicleParameter(0.05, 0.0, 1.0),
+    "COM_DISARM_LAND": VehicleParameter(2.0, -1.0, 20.0),
+    "COM_DISARM_PRFLT": VehicleParameter(10.0, -1.0, 300.0),
     "COM_LOW_BAT_ACT": _whole(3, 0, 3),
     "COM_OBL_RC_ACT": _whole(0, 0, 7),
-    "COM_OF_LOSS_T": Parameter(1.0, 0.0, 60.0),
-    "COM_RC_IN_MODE": _whole(1, 0, 8, Kind.IDLE),
-    "MAV_COMP_ID": _whole(1, 1, 250, Kind.FIXED),
-    "MAV_TYPE": _whole(2, 0, 22, Kind.FIXED),
-    "MIS_TAKEOFF_ALT": Parameter(2.5, 0.0, 1000.0),
-    "MPC_LAND_ALT1": Parameter(10.0, 0.0, 122.0),
-    "MPC_LAND_ALT2": Parameter(5.0, 0.0, 122.0),
-    "MPC_LAND_SPEED": Parameter(0.7, 0.6, 12.0),
-    "MPC_TKO_SPEED": Parameter(1.5, 0.5, 12.0),
-    "MPC_XY_CRUISE": Parameter(5.0, 0.5, 20.0),
-    "MPC_Z_V_AUTO_DN": Parameter(1.5, 0.5, 4.0),
-    "MPC_Z_V_AUTO_UP": Parameter(3.0, 0.5, 8.0),
-    "NAV_ACC_RAD": Parameter(2.0, 0.05, 200.0),
-    "NAV_DLL_ACT": _whole(0, 0, 6, Kind.IDLE),
+    "COM_OF_LOSS_T": VehicleParameter(1.0, 0.0, 60.0),
+    "COM_RC_IN_MODE": _whole(1, 0, 8, ParameterKind.IDLE),
+    "MAV_COMP_ID": _whole(1, 1, 250, ParameterKind.FIXED),
+    "MAV_TYPE": _whole(2, 0, 22, ParameterKind.FIXED),
+    "MIS_TAKEOFF_ALT": VehicleParameter(2.5, 0.0, 1000.0),
+    "MPC_LAND_ALT1": VehicleParameter(10.0, 0.0, 122.0),
+    "MPC_LAND_ALT2": VehicleParameter(5.0, 0.0, 122.0),
+    "MPC_LAND_SPEED": VehicleParameter(0.7, 0.6, 12.0),
+    "MPC_TKO_SPEED": VehicleParameter(1.5, 0.5, 12.0),
+    "MPC_XY_CRUISE": VehicleParameter(5.0, 0.5, 20.0),
+    "MPC_Z_V_AUTO_DN": VehicleParameter(1.5, 0.5, 4.0),
+    "MPC_Z_V_AUTO_UP": VehicleParameter(3.0, 0.5, 8.0),
+    "NAV_ACC_RAD": VehicleParameter(2.0, 0.05, 200.0),
+    "NAV_DLL_ACT": _whole(0, 0, 6, ParameterKind.IDLE),
     "NAV_RCL_ACT": _whole(2, 0, 6),
     "RTL_CONE_ANG": _whole(45, 0, 90),
-    "RTL_MIN_DIST": Parameter(10.0, 0.5, 100.0),
-    "RTL_RETURN_ALT": Parameter(30.0, 0.0, 1000.0),
-    "SIM_BAT_DRAIN": Parameter(60.0, 1.0, 86400.0, kind=Kind.IDLE),
-    "SIM_BAT_MIN_PCT": Parameter(50.0, 0.0, 100.0, kind=Kind.IDLE),
+    "RTL_MIN_DIST": VehicleParameter(10.0, 0.5, 100.0),
+    "RTL_RETURN_ALT": VehicleParameter(30.0, 0.0, 1000.0),
+    "SIM_BAT_DRAIN": VehicleParameter(60.0, 1.0, 86400.0, kind=ParameterKind.IDLE),
+    "SIM_BAT_MIN_PCT": VehicleParameter(50.0, 0.0, 100.0, kind=ParameterKind.IDLE),
     "SYS_FAILURE_EN": _whole(1, 0, 1),
     **HOOKS,
 }
@@ -102,7 +102,7 @@ def parameter_types(path: Path) -> dict[str, bool]:
 
 
 def read_environment(
-    environment: Mapping[str, str], known: Mapping[str, Parameter]
+    environment: Mapping[str, str], known: Mapping[str, VehicleParameter]
 ) -> tuple[dict[str, float], list[str]]:
     """Values from PX4_PARAM_<NAME>=<value>, and the names that mean something to PX4 perhaps but nothing here."""
     values: dict[str, float] = {}
@@ -124,7 +124,7 @@ def read_environment(
     return values, strangers
 
 
-def refusal(parameter: Parameter, value: float) -> str | None:
+def refusal(parameter: VehicleParameter, value: float) -> str | None:
     """Why a parameter cannot have a value; None if it can."""
     if not math.isfinite(value) or (parameter.integer and value != int(value)):
         return f"must be {'a whole number' if parameter.integer else 'finite'}"
@@ -133,7 +133,7 @@ def refusal(parameter: Parameter, value: float) -> str | None:
     return None
 
 
-def all_parameters(path: Path) -> dict[str, Parameter]:
+def all_parameters(path: Path) -> dict[str, VehicleParameter]:
     """A vehicle's file laid over the defaults. What only the control law reads has no range here: its reader checks."""
     table = dict(DEFAULTS)
     integer = parameter_types(path)
@@ -141,14 +141,14 @@ def all_parameters(path: Path) -> dict[str, Parameter]:
         if name in table:
             table[name] = replace(table[name], value=value)
         else:
-            table[name] = Parameter(value, -math.inf, math.inf, integer[name], Kind.FIXED)
+            table[name] = VehicleParameter(value, -math.inf, math.inf, integer[name], ParameterKind.FIXED)
     return dict(sorted(table.items()))
 
 
 class ParamTable:
     """Named values in a fixed order."""
 
-    def __init__(self, parameters: Mapping[str, Parameter]) -> None:
+    def __init__(self, parameters: Mapping[str, VehicleParameter]) -> None:
         self._parameters = dict(parameters)
         self.names = tuple(self._parameters)
 
@@ -164,21 +164,21 @@ class ParamTable:
     def __getitem__(self, name: str) -> float:
         return self._parameters[name].value
 
-    def parameter(self, name: str) -> Parameter:
+    def parameter(self, name: str) -> VehicleParameter:
         return self._parameters[name]
 
     def set(self, name: str, value: float) -> str | None:
         """Change a value; returns why it was not changed or has no effect, None if all is well."""
         parameter = self._parameters[name]
-        if parameter.kind is Kind.FIXED:
+        if parameter.kind is ParameterKind.FIXED:
             return None if value == parameter.value else f"{name} is fixed since the start"
         if problem := refusal(parameter, value):
             return f"{name} refused: {problem}"
         self._parameters[name] = replace(parameter, value=value)
-        return f"{name} has no effect here" if parameter.kind is Kind.IDLE else None
+        return f"{name} has no effect here" if parameter.kind is ParameterKind.IDLE else None
 
-    def rules(self) -> Rules:
-        return Rules(
+    def rules(self) -> CommanderRules:
+        return CommanderRules(
             stream_loss_s=self["COM_OF_LOSS_T"],
             stream_loss_action=int(self["COM_OBL_RC_ACT"]),
             manual_loss_action=int(self["NAV_RCL_ACT"]),
@@ -211,7 +211,7 @@ class ParamTable:
         )
 
 
-def to_wire(parameter: Parameter) -> float:
+def to_wire(parameter: VehicleParameter) -> float:
     """A value as PARAM_VALUE carries it: an integer's four bytes read as a float (PARAM_ENCODE_BYTEWISE)."""
     if not parameter.integer:
         return parameter.value

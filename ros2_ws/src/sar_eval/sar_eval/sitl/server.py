@@ -17,7 +17,7 @@ from sar_eval.sitl.craft import Craft, look
 from sar_eval.sitl.crew import Crew
 from sar_eval.sitl.datagram import messages
 from sar_eval.sitl.inbox import Talk, receive, wanted_messages
-from sar_eval.sitl.link import Address, Link
+from sar_eval.sitl.link import Address, MavlinkLink
 from sar_eval.sitl.telemetry import GROUND_RATES, ONBOARD_RATES
 from sar_sim.vehicle.fleet import Fleet
 from sar_sim.vehicle.vehicle import STEP_S
@@ -39,7 +39,7 @@ class Door:
     """A bound socket and whose link it is."""
 
     socket: socket.socket
-    link: Link
+    link: MavlinkLink
     index: int
 
 
@@ -94,7 +94,7 @@ class Server:
             craft = Craft(m, system, crew.table(system), crew.site.frame, look(self.fleet, i, state), chance)
             rates = (ONBOARD_RATES, GROUND_RATES)
             for (_, remote), rate, own in zip(ports_of(system - 1), rates, sockets[2 * i : 2 * i + 2], strict=True):
-                link = Link(m, system, (HOST, remote), rate, _sender(own))
+                link = MavlinkLink(m, system, (HOST, remote), rate, _sender(own))
                 craft.connect(link)
                 door = Door(own, link, i)
                 self.doors.append(door)

@@ -13,7 +13,7 @@ from typing import Any
 from sar_core.geodesy import Origin
 from sar_eval import __version__
 from sar_eval.px4.mavlink import EMBEDDED_MARK
-from sar_eval.sitl.commander import Level, Mode
+from sar_eval.sitl.commander import BatteryLevel, FlightMode
 
 Point = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -60,7 +60,7 @@ GROUND_RATES = {
 
 
 @dataclass(frozen=True)
-class Report:
+class VehicleReport:
     """One vehicle at one moment: NED of its own local frame, body rates, degrees, SI."""
 
     time_s: float
@@ -81,7 +81,7 @@ class Report:
     origin: Origin
     home: Origin
     home_position: Point
-    mode: Mode
+    mode: FlightMode
     armed: bool
     can_arm: bool
     failsafe: bool
@@ -90,7 +90,7 @@ class Report:
     fix_ok: bool
     motors_ok: bool
     charge: float
-    battery: Level
+    battery: BatteryLevel
 
     @property
     def time_ms(self) -> int:
@@ -125,10 +125,10 @@ def _centidegrees(yaw: float) -> int:
     return round(math.degrees(yaw) * 100.0) % 36000
 
 
-def _heartbeat(m: Any, r: Report) -> Any:
+def _heartbeat(m: Any, r: VehicleReport) -> Any:
     """PX4's autopilot type, for ground stations choose their table of modes by it."""
     base = m.MAV_MODE_FLAG_CUSTOM_MODE_ENABLED | m.MAV_MODE_FLAG_STABILIZE_ENABLED
-    if r.mode is not Mode.OFFBOARD:
+    if r.mode is not FlightMode.OFFBOARD:
         base |= m.MAV_MODE_FLAG_AUTO_ENABLED | m.MAV_MODE_FLAG_GUIDED_ENABLED
     if r.armed:
         base |= m.MAV_MODE_FLAG_SAFETY_ARMED
@@ -138,7 +138,7 @@ def _heartbeat(m: Any, r: Report) -> Any:
     return m.MAVLink_heartbeat_message(m.MAV_TYPE_QUADROTOR, m.MAV_AUTOPILOT_PX4, base, r.mode.word, status, 3)
 
 
-def _sys_status(m: Any, r: Report) -> Any:
+def _sys_status(m: Any, r: VehicleReport) -> Any:
     always = (
         m.MAV_SYS_STATUS_SENSOR_3D_GYRO
         | m.MAV_SYS_STATUS_SENSOR_3D_ACCEL
@@ -151,7 +151,7 @@ def _sys_status(m: Any, r: Report) -> Any:
         m.MAV_SYS_STATUS_SENSOR_GPS: r.fix_ok,
         m.MAV_SYS_STATUS_SENSOR_XY_POSITION_CONTROL: r.position_ok,
         m.MAV_SYS_STATUS_SENSOR_MOTOR_OUTPUTS: r.motors_ok,
-        m.MAV_SYS_STATUS_SENSOR_BATTERY: r.battery < Level.CRITICAL,
+        m.MAV_SYS_STATUS_SENSOR_BATTERY: r.battery < BatteryLevel.CRITICAL,
         m.MAV_SYS_STATUS_PREARM_CHECK: r.can_arm or r.armed,
     }
     present = always | sum(sometimes)
@@ -160,7 +160,7 @@ def _sys_status(m: Any, r: Report) -> Any:
     return m.MAVLink_sys_status_message(present, present, health, 0, UNKNOWN_U16, -1, left, 0, 0, 0, 0, 0, 0)
 
 
-def _gps_raw_int(m: Any, r: Report) -> Any:
+def _gps_raw_int(m: Any, r: VehicleReport) -> Any:
     """The estimate stands in for the raw fix, which the simulator's estimator error has no name for."""
     if not r.fix_ok:
         none = (UNKNOWN_U16,) * 4
@@ -181,19 +181,19 @@ def _gps_raw_int(m: Any, r: Report) -> Any:
     )
 
 
-def _attitude(m: Any, r: Report) -> Any:
+def _attitude(m: Any, r: VehicleReport) -> Any:
     return m.MAVLink_attitude_message(r.time_ms, *euler(r.attitude), *r.rates)
 
 
-def _attitude_quaternion(m: Any, r: Report) -> Any:
+def _attitude_quaternion(m: Any, r: VehicleReport) -> Any:
     return m.MAVLink_attitude_quaternion_message(r.time_ms, *r.attitude, *r.rates)
 
 
-def _local_position(m: Any, r: Report) -> Any:
+def _local_position(m: Any, r: VehicleReport) -> Any:
     return m.MAVLink_local_position_ned_message(r.time_ms, *r.position, *r.velocity)
 
 
-def _global_position(m: Any, r: Report) -> Any:
+def _global_position(m: Any, r: VehicleReport) -> Any:
     return m.MAVLink_global_position_int_message(
         r.time_ms,
         _degrees(r.latitude),
@@ -205,32 +205,32 @@ def _global_position(m: Any, r: Report) -> Any:
     )
 
 
-def _origin(m: Any, r: Report) -> Any:
+def _origin(m: Any, r: VehicleReport) -> Any:
     place = _degrees(r.origin.latitude), _degrees(r.origin.longitude), _millimetres(r.origin.altitude_m)
     return m.MAVLink_gps_global_origin_message(*place, r.time_us)
 
 
-def _home(m: Any, r: Report) -> Any:
+def _home(m: Any, r: VehicleReport) -> Any:
     place = _degrees(r.home.latitude), _degrees(r.home.longitude), _millimetres(r.home.altitude_m)
     level = (1.0, 0.0, 0.0, 0.0)
     return m.MAVLink_home_position_message(*place, *r.home_position, level, 0.0, 0.0, 0.0, r.time_us)
 
 
-def _vfr_hud(m: Any, r: Report) -> Any:
+def _vfr_hud(m: Any, r: VehicleReport) -> Any:
     speed = math.hypot(r.velocity[0], r.velocity[1])
     heading = _centidegrees(euler(r.attitude)[2]) // 100
     throttle = round(100.0 * r.throttle)
     return m.MAVLink_vfr_hud_message(math.nan, speed, heading, throttle, r.altitude_m, -r.velocity[2])
 
 
-def _altitude(m: Any, r: Report) -> Any:
+def _altitude(m: Any, r: VehicleReport) -> Any:
     above_home = r.altitude_m - r.home.altitude_m
     return m.MAVLink_altitude_message(
         r.time_us, r.altitude_m, r.altitude_m, -r.position[2], above_home, math.nan, math.nan
     )
 
 
-def _battery(m: Any, r: Report) -> Any:
+def _battery(m: Any, r: VehicleReport) -> Any:
     """MAV_BATTERY_CHARGE_STATE counts from 1, as levels do from 0."""
     unknown = [UNKNOWN_U16] * 10
     left = round(r.charge * 100.0)
@@ -239,7 +239,7 @@ def _battery(m: Any, r: Report) -> Any:
     )
 
 
-def _estimator(m: Any, r: Report) -> Any:
+def _estimator(m: Any, r: VehicleReport) -> Any:
     flags = m.ESTIMATOR_ATTITUDE | m.ESTIMATOR_VELOCITY_VERT | m.ESTIMATOR_POS_VERT_ABS
     if r.position_ok:
         flags |= m.ESTIMATOR_VELOCITY_HORIZ | m.ESTIMATOR_POS_HORIZ_REL | m.ESTIMATOR_POS_HORIZ_ABS
@@ -249,18 +249,18 @@ def _estimator(m: Any, r: Report) -> Any:
     return m.MAVLink_estimator_status_message(r.time_us, flags, *([math.nan] * 8))
 
 
-def _landed_state(m: Any, r: Report) -> Any:
+def _landed_state(m: Any, r: VehicleReport) -> Any:
     state = m.MAV_LANDED_STATE_IN_AIR
     if r.landed:
         state = m.MAV_LANDED_STATE_ON_GROUND
-    elif r.mode is Mode.TAKEOFF:
+    elif r.mode is FlightMode.TAKEOFF:
         state = m.MAV_LANDED_STATE_TAKEOFF
-    elif r.mode is Mode.LAND:
+    elif r.mode is FlightMode.LAND:
         state = m.MAV_LANDED_STATE_LANDING
     return m.MAVLink_extended_sys_state_message(m.MAV_VTOL_STATE_UNDEFINED, state)
 
 
-def _truth(m: Any, r: Report) -> Any:
+def _truth(m: Any, r: VehicleReport) -> Any:
     """The truth, with no time, as PX4 sends it."""
     return m.MAVLink_hil_state_quaternion_message(
         0,
@@ -274,7 +274,7 @@ def _truth(m: Any, r: Report) -> Any:
     )
 
 
-def _system_time(m: Any, r: Report) -> Any:
+def _system_time(m: Any, r: VehicleReport) -> Any:
     return m.MAVLink_system_time_message(round(r.unix_s * 1e6), r.time_ms)
 
 
@@ -284,7 +284,7 @@ def software_version(text: str) -> int:
     return major << 24 | minor << 16 | patch << 8
 
 
-def _version(m: Any, _: Report) -> Any:
+def _version(m: Any, _: VehicleReport) -> Any:
     can = (
         m.MAV_PROTOCOL_CAPABILITY_COMMAND_INT
         | m.MAV_PROTOCOL_CAPABILITY_PARAM_ENCODE_BYTEWISE
@@ -298,7 +298,7 @@ def _version(m: Any, _: Report) -> Any:
     )
 
 
-MAKERS: dict[str, Callable[[Any, Report], Any]] = {
+MAKERS: dict[str, Callable[[Any, VehicleReport], Any]] = {
     "HEARTBEAT": _heartbeat,
     "SYS_STATUS": _sys_status,
     "SYSTEM_TIME": _system_time,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sar_core.errors import MissingDependencyError
 from sar_core.streams import stream
 from sar_eval.stage1.fitflights import TRACK_STEP_S, FitFlight
-from sar_eval.stage1.kinematics import Track
+from sar_eval.stage1.kinematics import KinematicTrack
 from sar_eval.stage1.observations import Observations, draw_error, first_report_s
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,9 @@ def check(model: Observations, flights: Sequence[FitFlight]) -> list[Residual]:
         flown, foretold, errors, drawn_errors = [], [], [], []
         alarms, alarms_foretold = 0, 0.0
         for flight in mine:
-            track = Track(np.arange(len(flight.track), dtype=np.float64) * TRACK_STEP_S, np.array(flight.track))
+            track = KinematicTrack(
+                np.arange(len(flight.track), dtype=np.float64) * TRACK_STEP_S, np.array(flight.track)
+            )
             for number, seen in enumerate(flight.sightings):
                 rate = model.alarm_rate_per_s[seen.kind][level]
                 alarms += seen.alarm_s is not None

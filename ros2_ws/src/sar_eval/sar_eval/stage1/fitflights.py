@@ -21,7 +21,7 @@ from sar_eval.episode.pool import Spec, spread
 from sar_eval.scenario.episodeset import DECOYS, LEVELS, VICTIMS
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
-from sar_sim.radio.devices import Kind
+from sar_sim.radio.devices import DeviceKind
 from sar_swarm.piloting.controller import Order
 
 Floats = NDArray[np.float64]
@@ -86,7 +86,7 @@ def observe_flight(spec: Spec) -> FitFlight:
     victim = 0
     for device in flight.episode.devices:
         found = None
-        if device.kind is Kind.VICTIM:
+        if device.kind is DeviceKind.VICTIM:
             found = scorer.found.get(victim)
             victim += 1
         alarm = scorer.false_alarms.get(device.address)

@@ -39,7 +39,7 @@ _PHEROMONE, _FIELD, _WANDER = int(Twin.PHEROMONE), int(Twin.FIELD), int(Twin.WAN
 
 
 @dataclass(frozen=True)
-class Task:
+class KinematicTask:
     """One mission to fly: the pattern by name, its place and time, and the key (seed, episode) of its draws."""
 
     pattern: str
@@ -57,7 +57,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Track:
+class KinematicTrack:
     """A flown search: times float64[K] from 0 on, positions float64[K, N, 2] there, straight in between."""
 
     times_s: Floats
@@ -79,14 +79,14 @@ class _Rules(NamedTuple):
     agility: Agility
 
 
-def task_of(episode: Episode) -> Task:
+def task_of(episode: Episode) -> KinematicTask:
     """The Stage-1 mission of an episode: same pattern, area, start places, speed, limits and search time."""
     s = episode.scenario
     corner = Chart.corner_speed_mps
     agility = Agility(s.speed_mps, s.acceleration_mps2, math.radians(s.turn_rate_dps), corner, STEP_S)
     starts = tuple((float(x), float(y)) for x, y in episode.spawns[:, :2])
     key = (episode.seed, episode.index)
-    return Task(s.pattern, key, episode.world.area, s.swath_m, s.overlap, s.duration_s, agility, starts)
+    return KinematicTask(s.pattern, key, episode.world.area, s.swath_m, s.overlap, s.duration_s, agility, starts)
 
 
 class _Search(NamedTuple):
@@ -184,7 +184,7 @@ def _fly_on(
     return rules.steps, n
 
 
-def _ask(task: Task, rules: _Rules, search: _Search, step: int, i: int) -> None:
+def _ask(task: KinematicTask, rules: _Rules, search: _Search, step: int, i: int) -> None:
     """Let the pattern's own code choose drone i's next waypoint, on what its controller would know."""
     x, y = (float(v) for v in search.track[step - 1, i])
     peers = search.track[step - 1].copy()
@@ -210,7 +210,7 @@ def _routes(pattern: str, area: Area, drones: int, swath_m: float, overlap: floa
     return padded, np.array([len(route) for route in routes], np.int64)
 
 
-def _draws(task: Task, count: int) -> Floats:
+def _draws(task: KinematicTask, count: int) -> Floats:
     """The first random steps [N, S, 2] of every drone, as its controller would draw them; none for other patterns."""
     if find(task.pattern).twin is not Twin.WANDER:
         return np.empty((task.drones, 0, 2))
@@ -223,7 +223,7 @@ def _draws(task: Task, count: int) -> Floats:
     return out
 
 
-def fly(task: Task) -> Track:
+def fly(task: KinematicTask) -> KinematicTrack:
     """Fly one mission from all drones at altitude and at rest to the end of the search."""
     pattern = find(task.pattern)
     rule = _ROUTE if pattern.route is not None else _ASK if pattern.twin is None else int(pattern.twin)
@@ -244,9 +244,9 @@ def fly(task: Task) -> Track:
             _ask(task, rules, search, step, drone)
         else:
             draws = _draws(task, 2 * draws.shape[1])
-    return Track(np.arange(step + 1, dtype=np.float64) * task.agility.step_s, search.track[: step + 1])
+    return KinematicTrack(np.arange(step + 1, dtype=np.float64) * task.agility.step_s, search.track[: step + 1])
 
 
-def fly_batch(tasks: Sequence[Task]) -> list[Track]:
+def fly_batch(tasks: Sequence[KinematicTask]) -> list[KinematicTrack]:
     """Many missions, each as if flown alone."""
     return [fly(task) for task in tasks]

@@ -23,7 +23,7 @@ from sar_eval.episode.pool import CALIBRATION_SEED, spread
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import share_dir
-from sar_eval.stage1.kinematics import Track, fly, task_of
+from sar_eval.stage1.kinematics import KinematicTrack, fly, task_of
 from sar_eval.stage1.observations import Observations, load_observations, observe
 from sar_sim.judging.coverage import CoverageConfig, first_scans
 from sar_swarm.piloting.patternlist import LEARNED, canonical
@@ -107,7 +107,7 @@ def fly_job(job: _Job) -> list[dict[str, Any]]:
     return rows
 
 
-def row_of(episode: Episode, track: Track, model: Observations, digest: str) -> dict[str, Any]:
+def row_of(episode: Episode, track: KinematicTrack, model: Observations, digest: str) -> dict[str, Any]:
     """What one flight comes to: coverage by the referee's code, findings drawn from the statistics, the return."""
     s = episode.scenario
     scans = first_scans(CoverageConfig(episode.world.area), track.times_s, track.positions)

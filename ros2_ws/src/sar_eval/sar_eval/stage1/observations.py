@@ -29,8 +29,8 @@ from sar_core.streams import stream
 from sar_eval.scenario.episodeset import LEVELS
 from sar_eval.scenario.model import Episode
 from sar_eval.stage1.fitflights import TRACK_STEP_S, FitFlight
-from sar_eval.stage1.kinematics import Track
-from sar_sim.radio.devices import Device, Kind
+from sar_eval.stage1.kinematics import KinematicTrack
+from sar_sim.radio.devices import Device, DeviceKind
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ SCHEMA_VERSION = 1
 DISTANCE_EDGES_M = (50.0, 100.0, 200.0)
 TIME_EDGES_S = (5.0, 15.0, 30.0)
 PRIOR_STD = 1.0
-KINDS = tuple(kind.name.lower() for kind in Kind)
+KINDS = tuple(kind.name.lower() for kind in DeviceKind)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Observations:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SensingOutcome:
     """What sensing came to in one mission: per victim found its search time s, error m and views; false alarms."""
 
     found: tuple[tuple[float, float, int], ...]
@@ -215,22 +215,24 @@ def fit(flights: Sequence[FitFlight], episode: Episode, name: str) -> Observatio
     )
 
 
-def observe(model: Observations, level: int, track: Track, devices: Sequence[Device], seed: int, index: int) -> Outcome:
+def observe(
+    model: Observations, level: int, track: KinematicTrack, devices: Sequence[Device], seed: int, index: int
+) -> SensingOutcome:
     """Draw what sensing came to; draws depend on (seed, episode, transmitter) alone, so conditions share them."""
     found = []
     alarms = 0
     for device in devices:
         when, how_well, cry = stream("stage1 observation", seed, index, device.address).random(3)
-        if device.kind is Kind.VICTIM:
+        if device.kind is DeviceKind.VICTIM:
             time_s = first_report_s(model, level, track, device.track[0, 1:3], when)
             if time_s is not None:
                 found.append((time_s, *draw_error(model.errors[level], how_well)))
         rate = model.alarm_rate_per_s[device.kind.name.lower()][level]
         alarms += bool(cry < -math.expm1(-rate * float(track.times_s[-1])))
-    return Outcome(tuple(found), alarms)
+    return SensingOutcome(tuple(found), alarms)
 
 
-def first_report_s(model: Observations, level: int, track: Track, place: Floats, u: float) -> float | None:
+def first_report_s(model: Observations, level: int, track: KinematicTrack, place: Floats, u: float) -> float | None:
     """When the hazard along a track has used up -log(1 - u); None if the search ends before."""
     times = track.times_s
     step = np.diff(times)

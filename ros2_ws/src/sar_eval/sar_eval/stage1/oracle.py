@@ -35,7 +35,7 @@ from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.pool import CALIBRATION_SEED, spread
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
-from sar_sim.radio.devices import Kind
+from sar_sim.radio.devices import DeviceKind
 from sar_swarm.planning.routes import partitioned_lawnmower
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ SCORING = ("bags", "metrics")
 
 
 @dataclass(frozen=True)
-class Job:
+class ReferenceFlight:
     """One reference flight."""
 
     scenario: Scenario
@@ -92,7 +92,7 @@ def _bottleneck(cost: Floats) -> list[tuple[int, int]]:
 def oracle_routes(episode: Episode) -> tuple[Floats, ...]:
     """Each drone's waypoints [K, 2]: its victims, then the lanes of its strip from whichever end is nearer."""
     s, w = episode.scenario, episode.world
-    victims = np.array([d.track[0, 1:3] for d in episode.devices if d.kind is Kind.VICTIM]).reshape(-1, 2)
+    victims = np.array([d.track[0, 1:3] for d in episode.devices if d.kind is DeviceKind.VICTIM]).reshape(-1, 2)
     routes = []
     for i, goals in enumerate(assign(episode.spawns[:, :2], victims)):
         lanes = partitioned_lawnmower(w.area, s.drones, i, s.swath_m, s.overlap)
@@ -109,7 +109,7 @@ def prepare_oracle(scenario: Scenario, index: int) -> Episode:
     return dataclasses.replace(episode, routes=oracle_routes(episode))
 
 
-def fly_reference(job: Job) -> dict[str, Any]:
+def fly_reference(job: ReferenceFlight) -> dict[str, Any]:
     """One row of a reference: the return of the oracle's bag, or why it has none."""
     episode = prepare_oracle(job.scenario, job.index)
     with tempfile.TemporaryDirectory(prefix="sar_eval_reference_") as folder:
@@ -147,11 +147,11 @@ def make_reference(
     known = {(row["episode"], row["sigma"], row["kappa"]) for row in rows}
     jobs = []
     if scenario.episode_set is not None:
-        jobs = [Job(scenario, index) for index in episodes if index not in {row["episode"] for row in rows}]
+        jobs = [ReferenceFlight(scenario, index) for index in episodes if index not in {row["episode"] for row in rows}]
     for sigma, kappa in () if scenario.episode_set is not None else levels:
         level = scenario.model_copy(update={"sigma": sigma, "kappa": kappa})
         key = (sigma, _plain(kappa)) if scenario.radio is not None else (None, None)
-        jobs += [Job(level, index) for index in episodes if (index, *key) not in known]
+        jobs += [ReferenceFlight(level, index) for index in episodes if (index, *key) not in known]
     for done, row in enumerate(spread(fly_reference, jobs, workers), start=1):
         rows.append(row)
         tell(done, len(jobs))

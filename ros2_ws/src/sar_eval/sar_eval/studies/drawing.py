@@ -17,18 +17,18 @@ from sar_core.errors import InputError, MissingDataError, MissingDependencyError
 from sar_core.geometry import BOX
 from sar_eval.scenario.resources import world_path
 from sar_sim.judging.scoring import CONFIDENT
-from sar_sim.radio.devices import Kind
+from sar_sim.radio.devices import DeviceKind
 from sar_sim.world.world import World, load_world
 
 Floats = NDArray[np.float64]
 
-VICTIM = int(Kind.VICTIM)
+VICTIM = int(DeviceKind.VICTIM)
 _EVENT_KINDS = {1: "collision", 2: "collision", 3: "collision", 4: "geofence", 5: "near miss"}
 _EVENT_COLOURS = {"collision": "#c1121f", "geofence": "#7b2cbf", "near miss": "#f4a100"}
 
 
 @dataclass
-class Mission:
+class DrawnMission:
     """What a picture needs of a bag: true tracks [K, N, 3] with times, coverage over time, and events."""
 
     configuration: dict[str, Any]
@@ -40,14 +40,14 @@ class Mission:
     events: list[tuple[str, float, float]] = field(default_factory=list)
 
 
-def read_mission(bag: Path) -> Mission:
+def read_mission(bag: Path) -> DrawnMission:
     """Read a bag with the definitions it carries."""
     files = sorted(bag.glob("*.mcap")) if bag.is_dir() else [bag]
     if len(files) != 1 or not files[0].is_file():
         raise InputError(f"{bag}: not a recorded episode (a folder with one .mcap file)")
     times: list[float] = []
     tracks: list[list[tuple[float, float, float]]] = []
-    mission = Mission({}, np.empty(0), np.empty((0, 0, 3)))
+    mission = DrawnMission({}, np.empty(0), np.empty((0, 0, 3)))
     wanted = ["/truth/state", "/truth/devices", "/episode/status", "/events/collision", "/swarm/reports"]
     with open(files[0], "rb") as stream:
         reader = make_reader(stream)
@@ -131,7 +131,7 @@ def draw_map(axes: Any, world: World, altitude_m: float) -> None:
     axes.add_patch(Rectangle((x_min, y_min), x_max - x_min, y_max - y_min, fill=False, edgecolor="#444444"))
 
 
-def _draw_plan(axes: Any, world: World, mission: Mission) -> None:
+def _draw_plan(axes: Any, world: World, mission: DrawnMission) -> None:
     draw_map(axes, world, mission.configuration["altitude_m"])
     for k in range(mission.tracks.shape[1]):
         axes.plot(mission.tracks[:, k, 0], mission.tracks[:, k, 1], linewidth=1.1, label=f"drone {k + 1}", zorder=3)
@@ -151,7 +151,7 @@ def _draw_plan(axes: Any, world: World, mission: Mission) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8, frameon=False)
 
 
-def _draw_curve(axes: Any, mission: Mission) -> None:
+def _draw_curve(axes: Any, mission: DrawnMission) -> None:
     search = np.array([(t, 100 * c) for t, c, phase in mission.status if phase == 2])
     if len(search):
         axes.plot(search[:, 0], search[:, 1], color="#1d4e89")

@@ -30,7 +30,7 @@ from sar_sim.vehicle.fleet import Fleet, step_of_tick
 from sar_swarm.piloting.navigation import Chart, Way, pursue
 from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.safety import FRESH, Memory, protect
-from sar_swarm.planning.trajectory import Limits
+from sar_swarm.planning.trajectory import MotionLimits
 
 Floats = NDArray[np.float64]
 
@@ -156,7 +156,7 @@ class _Drone:
     def __init__(self, index: int, course: Course) -> None:
         self.index, self.course = index, course
         self.separation = SeparationLimits(speed_mps=course.speed_mps)
-        self.chart = Chart(no_obstacles(), BOUNDS, Limits(speed_mps=course.speed_mps, acceleration_mps2=3.0))
+        self.chart = Chart(no_obstacles(), BOUNDS, MotionLimits(speed_mps=course.speed_mps, acceleration_mps2=3.0))
         self.leg = 0
         self.way: Way | None = None
         self.memory = FRESH
@@ -274,7 +274,7 @@ def study(
 
 
 @dataclass(frozen=True)
-class Row:
+class EncounterRow:
     """What the encounters of one kind and layer setting came to; ``collided`` is the share with a collision."""
 
     kind: str
@@ -289,7 +289,7 @@ class Row:
     slowest: float
 
 
-def summarise(results: list[Encounter]) -> list[Row]:
+def summarise(results: list[Encounter]) -> list[EncounterRow]:
     """One row per kind and layer setting, in the order flown."""
     rows = []
     for kind, layer in dict.fromkeys((r.kind, r.layer) for r in results):
@@ -297,7 +297,7 @@ def summarise(results: list[Encounter]) -> list[Row]:
         hit = sum(r.collisions > 0 for r in group)
         separations = [r.min_separation_m for r in group]
         rows.append(
-            Row(
+            EncounterRow(
                 kind,
                 layer,
                 len(group),

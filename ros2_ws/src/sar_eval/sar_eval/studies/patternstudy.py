@@ -50,7 +50,7 @@ def time_to_cover(spec: Spec) -> tuple[float | None, float]:
 
 
 @dataclass(frozen=True)
-class Row:
+class PatternRow:
     """One pattern in one world. Of ``unlimited`` flights without limit ``reached_95`` got there.
 
     The median time is none where half of the flights, or so few, leave its upper end open.
@@ -77,7 +77,7 @@ def study(
     first_seed: int,
     workers: int,
     tell: Callable[[int, int], None],
-) -> Iterator[tuple[Row, list[dict[str, Any]]]]:
+) -> Iterator[tuple[PatternRow, list[dict[str, Any]]]]:
     """Row by row, each pattern in each world on the same missions, with the results it comes from.
 
     The first ``unlimited`` missions are flown a second time, until 95 % is covered.
@@ -98,12 +98,14 @@ def study(
         yield _row(world, pattern, results, times), results
 
 
-def _row(world: str, pattern: str, results: list[dict[str, Any]], times: list[tuple[float | None, float]]) -> Row:
+def _row(
+    world: str, pattern: str, results: list[dict[str, Any]], times: list[tuple[float | None, float]]
+) -> PatternRow:
     valid = [of_result(r) for r in results if r["valid"]]
     label = f"{world} {pattern}"
     reached = [t is not None for t, _ in times]
     median = median_time([end if t is None else t for t, end in times], reached) if times else None
-    return Row(
+    return PatternRow(
         world=world,
         pattern=pattern,
         missions=len(results),

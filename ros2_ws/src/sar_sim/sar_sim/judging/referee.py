@@ -37,12 +37,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.errors import RunError
-from sar_sim.world.contact import BEGIN, CLEARANCE, MIN, OPEN, OPEN_COUNT, SEPARATION, Book, Rules, Z, judge
+from sar_sim.world.contact import BEGIN, CLEARANCE, MIN, OPEN, OPEN_COUNT, SEPARATION, Book, ContactRules, Z, judge
 
 Floats = NDArray[np.float64]
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     DRONE_DRONE = "drone_drone"
     DRONE_OBSTACLE = "drone_obstacle"
     DRONE_GROUND = "drone_ground"
@@ -50,12 +50,12 @@ class Kind(StrEnum):
     NEAR_MISS = "near_miss"
 
 
-class Phase(StrEnum):
+class EventPhase(StrEnum):
     BEGIN = "begin"
     END = "end"
 
 
-COLLISIONS = (Kind.DRONE_DRONE, Kind.DRONE_OBSTACLE, Kind.DRONE_GROUND)
+COLLISIONS = (EventKind.DRONE_DRONE, EventKind.DRONE_OBSTACLE, EventKind.DRONE_GROUND)
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class RefereeConfig:
 class Event:
     """One contact. `a` is a drone, `b` the other drone or the obstacle's row, -1 for ground and fence."""
 
-    kind: Kind
-    phase: Phase
+    kind: EventKind
+    phase: EventPhase
     a: int
     b: int
     begin_s: float
@@ -93,7 +93,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Summary:
+class RefereeSummary:
     """Everything refereed so far; `events` holds one entry per contact, those still open with phase begin."""
 
     collisions: int
@@ -111,7 +111,7 @@ class Referee:
     def __init__(self, config: RefereeConfig, num_drones: int) -> None:
         bodies = config.obstacles.shape[0]
         pairs = list(combinations(range(num_drones), 2))
-        self._rules = Rules(
+        self._rules = ContactRules(
             hull=float(config.hull_radius_m),
             gear=float(config.gear_m),
             ceiling=float(config.ceiling_m),
@@ -123,11 +123,11 @@ class Referee:
             fence=np.ascontiguousarray(config.fence, dtype=np.float64),
         )
         self._who = [
-            *((Kind.DRONE_DRONE, a, b) for a, b in pairs),
-            *((Kind.NEAR_MISS, a, b) for a, b in pairs),
-            *((Kind.DRONE_OBSTACLE, n, m) for n in range(num_drones) for m in range(bodies)),
-            *((Kind.DRONE_GROUND, n, -1) for n in range(num_drones)),
-            *((Kind.GEOFENCE, n, -1) for n in range(num_drones)),
+            *((EventKind.DRONE_DRONE, a, b) for a, b in pairs),
+            *((EventKind.NEAR_MISS, a, b) for a, b in pairs),
+            *((EventKind.DRONE_OBSTACLE, n, m) for n in range(num_drones) for m in range(bodies)),
+            *((EventKind.DRONE_GROUND, n, -1) for n in range(num_drones)),
+            *((EventKind.GEOFENCE, n, -1) for n in range(num_drones)),
         ]
         self._book = Book(
             contacts=np.zeros((len(self._who), Z + 1)),
@@ -164,30 +164,34 @@ class Referee:
         self._time_s = float(times_s[-1])
         if count == 0:
             return []
-        events = [self._event(int(row[0]), Phase.END if row[1] else Phase.BEGIN, row[2:]) for row in rows[:count]]
-        self._ended += [event for event in events if event.phase is Phase.END]
+        events = [
+            self._event(int(row[0]), EventPhase.END if row[1] else EventPhase.BEGIN, row[2:]) for row in rows[:count]
+        ]
+        self._ended += [event for event in events if event.phase is EventPhase.END]
         return sorted(events, key=lambda event: (event.begin_s, event.phase))
 
     def finish(self, time_s: float) -> list[Event]:
         """End the contacts still open, those still touching at `time_s`; near misses that never got graver count."""
-        ended = [self._event(row, Phase.END, self._book.contacts[row, BEGIN:], time_s) for row in self._open_rows()]
+        ended = [
+            self._event(row, EventPhase.END, self._book.contacts[row, BEGIN:], time_s) for row in self._open_rows()
+        ]
         self._book.contacts[:, OPEN] = 0.0
         self._book.figures[OPEN_COUNT] = 0.0
         self._ended += ended
         return sorted(ended, key=lambda event: event.begin_s)
 
-    def summary(self) -> Summary:
-        still_open = [self._event(row, Phase.BEGIN, self._book.contacts[row, BEGIN:]) for row in self._open_rows()]
+    def summary(self) -> RefereeSummary:
+        still_open = [self._event(row, EventPhase.BEGIN, self._book.contacts[row, BEGIN:]) for row in self._open_rows()]
         events = tuple(
             sorted([*self._ended, *still_open], key=lambda event: (event.begin_s, event.kind, event.a, event.b))
         )
         counts = Counter(event.kind for event in events)
         separation, clearance = self._book.figures[SEPARATION], self._book.figures[CLEARANCE]
-        return Summary(
+        return RefereeSummary(
             collisions=sum(counts[kind] for kind in COLLISIONS),
             collisions_by_kind={kind.value: counts[kind] for kind in COLLISIONS},
-            near_misses=counts[Kind.NEAR_MISS],
-            geofence_breaches=counts[Kind.GEOFENCE],
+            near_misses=counts[EventKind.NEAR_MISS],
+            geofence_breaches=counts[EventKind.GEOFENCE],
             min_separation_m=float(separation) if math.isfinite(separation) else None,
             min_clearance_m=float(clearance) if math.isfinite(clearance) else None,
             events=events,
@@ -197,9 +201,9 @@ class Referee:
         """Open contacts, without encounters of two drones that are collisions already."""
         rows = np.flatnonzero(self._book.contacts[:, OPEN]).tolist()
         graver = self._rules.collision
-        return [r for r in rows if self._who[r][0] is not Kind.NEAR_MISS or self._book.contacts[r, MIN] >= graver]
+        return [r for r in rows if self._who[r][0] is not EventKind.NEAR_MISS or self._book.contacts[r, MIN] >= graver]
 
-    def _event(self, row: int, phase: Phase, contact: Floats, closed_s: float | None = None) -> Event:
+    def _event(self, row: int, phase: EventPhase, contact: Floats, closed_s: float | None = None) -> Event:
         """contact: the columns from BEGIN on. A contact that touched at the last sample lasts until `closed_s`."""
         kind, a, b = self._who[row]
         begin_s, end_s, _, least_m, least_s, x, y, z = (float(value) for value in contact)

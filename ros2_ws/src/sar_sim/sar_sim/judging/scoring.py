@@ -36,7 +36,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundVictim:
     """A victim's first confident report, and the error of the latest one within reach of it."""
 
     time_s: float
@@ -63,7 +63,7 @@ class ReportScorer:
     """Keeps the score. victims float64[V, 3], where they truly are."""
 
     victims: Floats
-    found: dict[int, Found] = field(default_factory=dict)
+    found: dict[int, FoundVictim] = field(default_factory=dict)
     false_alarms: dict[int, FalseAlarm] = field(default_factory=dict)
 
     def _nearest(self, report: Report) -> tuple[int, float] | None:
@@ -90,7 +90,7 @@ class ReportScorer:
             victim, error = nearest
             before = self.found.get(victim)
             if before is None:
-                self.found[victim] = Found(report.time_s, error, report.gdop, error, report.views)
+                self.found[victim] = FoundVictim(report.time_s, error, report.gdop, error, report.views)
             else:
                 self.found[victim] = replace(before, final_error_m=error)
             return "detection"

@@ -47,7 +47,7 @@ _WAVE = 2.0 * math.pi * CARRIER_HZ / LIGHT_MPS
 _STEP = 2.0 * math.pi * SPACING_HZ / LIGHT_MPS
 
 
-class Scene(NamedTuple):
+class RadioScene(NamedTuple):
     """What radio meets in a world: bodies [B, BODY], the ground's complex permittivity, how reflections are chosen."""
 
     bodies: Floats
@@ -57,7 +57,7 @@ class Scene(NamedTuple):
     max_reflections: int
 
 
-def make_scene(world: World, config: RadioConfig) -> Scene:
+def make_scene(world: World, config: RadioConfig) -> RadioScene:
     """The world's obstacles and volumes as radio sees them."""
     rows = [*world.obstacles, *world.volumes]
     materials = [*world.materials, *world.volume_materials]
@@ -72,7 +72,7 @@ def make_scene(world: World, config: RadioConfig) -> Scene:
         body[13] = float(name == "foliage")
     # 17.98 sigma / f in GHz is the imaginary part of the relative permittivity (ITU-R P.2040-1).
     imaginary = -17.98 * config.ground_conductivity_spm / (CARRIER_HZ * 1e-9)
-    return Scene(bodies, config.ground_permittivity, imaginary, config.reflection_reach_m, config.max_reflections)
+    return RadioScene(bodies, config.ground_permittivity, imaginary, config.reflection_reach_m, config.max_reflections)
 
 
 @inlined
@@ -138,7 +138,9 @@ def loss_db(bodies: Floats, ax: float, ay: float, az: float, bx: float, by: floa
 
 
 @compiled
-def find_paths(scene: Scene, px: float, py: float, pz: float, qx: float, qy: float, qz: float, paths: Floats) -> int:
+def find_paths(
+    scene: RadioScene, px: float, py: float, pz: float, qx: float, qy: float, qz: float, paths: Floats
+) -> int:
     """Fill paths [2 + max_reflections, PATH] between a device p and a drone q; returns how many there are."""
     bodies = scene.bodies
     paths[:, :] = 0.0

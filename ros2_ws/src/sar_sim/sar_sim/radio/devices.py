@@ -38,7 +38,7 @@ KNOWN_SHARE = 0.6
 TRIES = 10_000
 
 
-class Kind(IntEnum):
+class DeviceKind(IntEnum):
     """What a device truly is; the swarm is never told."""
 
     VICTIM = 0
@@ -48,7 +48,7 @@ class Kind(IntEnum):
     INTERFERENCE = 4
 
 
-DECOYS = (Kind.RESCUER, Kind.ACCESS_POINT, Kind.PASSER_BY, Kind.INTERFERENCE)
+DECOYS = (DeviceKind.RESCUER, DeviceKind.ACCESS_POINT, DeviceKind.PASSER_BY, DeviceKind.INTERFERENCE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Device:
     """One transmitter. Tracks are straight between way points; before the first and after the last it stands."""
 
     address: int  # 48 bits, locally administered, says nothing about the kind
-    kind: Kind
+    kind: DeviceKind
     track: Floats  # [K, 4] time s, x, y, z
     beacon: bool = False
     power_db: float = 0.0  # against the link budget's phone
@@ -77,7 +77,7 @@ def make_devices(
 ) -> tuple[Device, ...]:
     """The devices of an episode: victims first, then decoys. Without victims the decoys are the same ones."""
     found = () if victim_absent else _victims(world, episode_set, index, victims)
-    kinds: list[Kind] = []
+    kinds: list[DeviceKind] = []
     order = stream("decoy kinds", episode_set, index)
     while len(kinds) < decoys:
         kinds += [DECOYS[k] for k in order.permutation(len(DECOYS))]
@@ -89,7 +89,7 @@ def known_addresses(devices: Sequence[Device]) -> tuple[int, ...]:
     alone, never all of them for certain."""
     told = []
     for device in devices:
-        listed = device.kind in (Kind.RESCUER, Kind.ACCESS_POINT)
+        listed = device.kind in (DeviceKind.RESCUER, DeviceKind.ACCESS_POINT)
         if listed and stream("known address", device.address).random() < KNOWN_SHARE:
             told.append(device.address)
     return tuple(sorted(told))
@@ -109,7 +109,7 @@ def _victims(world: World, episode_set: int, index: int, count: int) -> tuple[De
                 f"{world.path}: no room for {count} victims {APART_M:g} m apart; "
                 f"at most {len(found)} were placed in the search area"
             )
-        found.append(Device(address, Kind.VICTIM, _standing(place)))
+        found.append(Device(address, DeviceKind.VICTIM, _standing(place)))
     return tuple(found)
 
 
@@ -142,14 +142,14 @@ def _free(world: World, place: Floats, inside: frozenset[str]) -> bool:
     )
 
 
-def _decoy(world: World, kind: Kind, rng: np.random.Generator) -> Device:
+def _decoy(world: World, kind: DeviceKind, rng: np.random.Generator) -> Device:
     address = _address(rng)
-    if kind is Kind.RESCUER:
+    if kind is DeviceKind.RESCUER:
         return Device(address, kind, _walk(world, rng), power_db=3.0, duty=0.5)
-    if kind is Kind.ACCESS_POINT:
+    if kind is DeviceKind.ACCESS_POINT:
         # No body in the way and a better antenna than a phone's; a beacon every 102.4 ms is every second tick.
         return Device(address, kind, _standing(_indoors(world, rng)), beacon=True, power_db=10.0, duty=0.5)
-    if kind is Kind.PASSER_BY:
+    if kind is DeviceKind.PASSER_BY:
         track, windows = _passage(world, rng)
         return Device(address, kind, track, windows=windows)
     return Device(address, kind, _standing(_spot(world, rng, (0.5, 3.0), SHELLS)), windows=_bursts(rng))
@@ -231,9 +231,9 @@ class Transmitters(NamedTuple):
 
 def radiated_dbm(device: Device, config: RadioConfig) -> float:
     """What a device radiates plus the drone's antenna gain: received power less path loss."""
-    if device.kind is Kind.INTERFERENCE:
+    if device.kind is DeviceKind.INTERFERENCE:
         return config.interference_dbm + config.drone_antenna_dbi + device.power_db
-    buried = config.victim_extra_loss_db if device.kind is Kind.VICTIM else 0.0
+    buried = config.victim_extra_loss_db if device.kind is DeviceKind.VICTIM else 0.0
     return config.eirp_dbm + device.power_db - buried
 
 
@@ -253,7 +253,7 @@ def make_transmitters(devices: Sequence[Device], config: RadioConfig) -> Transmi
         tracks,
         windows,
         np.array([10.0 ** (radiated_dbm(d, config) / 20.0) for d in devices]),
-        np.array([d.kind is Kind.INTERFERENCE for d in devices], dtype=np.bool_),
+        np.array([d.kind is DeviceKind.INTERFERENCE for d in devices], dtype=np.bool_),
         np.array([d.address % 97 for d in devices], dtype=np.int64),
     )
 

@@ -21,8 +21,8 @@ from scipy.special import ndtri
 from sar_core.compiled import compiled
 from sar_core.radio import ANTENNAS, SUBCARRIERS, array_axis
 from sar_core.streams import stream
-from sar_sim.radio.channel import PATH, Complexes, Scene, add_channel, direct_channel, find_paths, make_scene, ray
-from sar_sim.radio.devices import Device, Kind, Transmitters, make_transmitters, place_devices
+from sar_sim.radio.channel import PATH, Complexes, RadioScene, add_channel, direct_channel, find_paths, make_scene, ray
+from sar_sim.radio.devices import Device, DeviceKind, Transmitters, make_transmitters, place_devices
 from sar_sim.radio.radioconfig import Budget, RadioConfig, make_budget
 from sar_sim.world.world import World
 
@@ -66,7 +66,7 @@ def silence(stamp_ns: int) -> Frames:
 def receive(
     tick: int,
     time_s: float,
-    scene: Scene,
+    scene: RadioScene,
     budget: Budget,
     sources: Transmitters,
     sends: NDArray[np.bool_],
@@ -423,7 +423,7 @@ def bench_link_frame(world: World, config: RadioConfig, ticks: int = 1000) -> tu
     Four drones fly past four devices that send at every tick.
     """
     places = ((-60.0, -40.0), (-20.0, 30.0), (30.0, -10.0), (70.0, 50.0))
-    devices = [Device(j, Kind.PASSER_BY, np.array([[0.0, x, y, 0.5]])) for j, (x, y) in enumerate(places)]
+    devices = [Device(j, DeviceKind.PASSER_BY, np.array([[0.0, x, y, 0.5]])) for j, (x, y) in enumerate(places)]
     receiver = Receiver(config, world, devices, 4, 0, 0, 0.05, 8.0)
     positions = np.array([[-75.0, 0.0, 30.0], [-25.0, 0.0, 30.0], [25.0, 0.0, 30.0], [75.0, 0.0, 30.0]])
     attitudes = np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))

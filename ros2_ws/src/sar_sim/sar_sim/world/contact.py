@@ -18,7 +18,7 @@ from sar_core.geometry import distance_to, segment_distance
 Floats = NDArray[np.float64]
 
 
-class Rules(NamedTuple):
+class ContactRules(NamedTuple):
     """The configuration as the kernels read it."""
 
     hull: float
@@ -231,7 +231,7 @@ def _distance(p: Floats, q: Floats) -> float:
 
 
 @compiled
-def _judge_ground(rules: Rules, book: Book, times: Floats, path: Floats, row: int, log: Log) -> Log:
+def _judge_ground(rules: ContactRules, book: Book, times: Floats, path: Floats, row: int, log: Log) -> Log:
     """path float64[K, 3] is one drone's flight over the tick."""
     for k in range(1, path.shape[0]):
         a, b, t0, t1 = path[k - 1], path[k], times[k - 1], times[k]
@@ -244,7 +244,9 @@ def _judge_ground(rules: Rules, book: Book, times: Floats, path: Floats, row: in
 
 
 @compiled
-def _judge_fence_leg(rules: Rules, book: Book, t0: float, t1: float, a: Floats, b: Floats, row: int, log: Log) -> Log:
+def _judge_fence_leg(
+    rules: ContactRules, book: Book, t0: float, t1: float, a: Floats, b: Floats, row: int, log: Log
+) -> Log:
     pieces = max(1, math.ceil(_distance(a, b) / _FENCE_PIECE_M))
     x, y, z, t = a[0], a[1], a[2], t0
     d = fence_clearance(rules.fence, rules.ceiling, x, y, z)
@@ -262,7 +264,7 @@ def _judge_fence_leg(rules: Rules, book: Book, t0: float, t1: float, a: Floats, 
 
 @compiled
 def _judge_fence(
-    rules: Rules, book: Book, times: Floats, path: Floats, n: int, flown_before: float, row: int, log: Log
+    rules: ContactRules, book: Book, times: Floats, path: Floats, n: int, flown_before: float, row: int, log: Log
 ) -> Log:
     flown = book.flown[n]
     reach = rules.margin + _SLACK_M
@@ -281,7 +283,9 @@ def _judge_fence(
 
 
 @compiled
-def _judge_obstacle(rules: Rules, book: Book, times: Floats, path: Floats, obstacle: Floats, row: int, log: Log) -> Log:
+def _judge_obstacle(
+    rules: ContactRules, book: Book, times: Floats, path: Floats, obstacle: Floats, row: int, log: Log
+) -> Log:
     hull, near_m = rules.hull, rules.hull + rules.margin
     d0 = distance_to(obstacle, path[0, 0], path[0, 1], path[0, 2])
     for k in range(1, path.shape[0]):
@@ -306,7 +310,7 @@ def _judge_obstacle(rules: Rules, book: Book, times: Floats, path: Floats, obsta
 
 @compiled
 def _judge_obstacles(
-    rules: Rules, book: Book, times: Floats, path: Floats, n: int, flown_before: float, first_row: int, log: Log
+    rules: ContactRules, book: Book, times: Floats, path: Floats, n: int, flown_before: float, first_row: int, log: Log
 ) -> Log:
     """Also keeps the least clearance of the whole flight, so what lies beyond both it and the margin is skipped."""
     flown = book.flown[n]
@@ -332,7 +336,7 @@ def _judge_obstacles(
 
 @compiled
 def _judge_pair(
-    rules: Rules, book: Book, times: Floats, one: Floats, other: Floats, row: int, near_row: int, log: Log
+    rules: ContactRules, book: Book, times: Floats, one: Floats, other: Floats, row: int, near_row: int, log: Log
 ) -> Log:
     """one, other float64[K, 3]: two drones' flights over the tick; their squared distance is a parabola per leg."""
     for k in range(1, one.shape[0]):
@@ -362,7 +366,7 @@ def _judge_pair(
 
 @compiled
 def judge(
-    rules: Rules, book: Book, times: Floats, positions: Floats, ground_allowed: NDArray[np.bool_]
+    rules: ContactRules, book: Book, times: Floats, positions: Floats, ground_allowed: NDArray[np.bool_]
 ) -> tuple[Floats, int]:
     """One tick for all drones: the announcements' rows and their number, or -1 - index of a faulty sample."""
     log = Log(np.empty((8, 2 + Z)), 0)

@@ -53,7 +53,7 @@ PLUGIN_PARAMETERS = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class WorldFinding:
     """One thing to mend. `where` is the line and the element."""
 
     severity: Literal["error", "warning"]
@@ -148,22 +148,22 @@ RULES = {
 _REPEATABLE = {"plugin", "light", "model", "link", "collision", "visual", "sar:spawn", "sar:volume"}
 
 
-def lint_world(path: Path) -> list[Finding]:
+def lint_world(path: Path) -> list[WorldFinding]:
     """All findings in file order, errors and warnings mixed; an unreadable file is one finding, never an exception."""
     try:
         root, digest = parse_sdf(path)
     except InputError as unreadable:
         line, colon, message = str(unreadable).removeprefix(f"{path}:").strip().partition(": ")
         if colon and line.isdecimal():
-            return [Finding("error", f"line {line}: {path.name}", message)]
-        return [Finding("error", path.name, str(unreadable))]
-    found: dict[Finding, int] = {}
+            return [WorldFinding("error", f"line {line}: {path.name}", message)]
+        return [WorldFinding("error", path.name, str(unreadable))]
+    found: dict[WorldFinding, int] = {}
 
     def error(node: Node, message: str) -> None:
-        found.setdefault(Finding("error", f"line {node.line}: {node.where}", message), node.line)
+        found.setdefault(WorldFinding("error", f"line {node.line}: {node.where}", message), node.line)
 
     def warning(node: Node, message: str) -> None:
-        found.setdefault(Finding("warning", f"line {node.line}: {node.where}", message), node.line)
+        found.setdefault(WorldFinding("warning", f"line {node.line}: {node.where}", message), node.line)
 
     if root.tag == "sdf":
         _check_element(root, None, error)
@@ -179,7 +179,7 @@ def lint_world(path: Path) -> list[Finding]:
     return sorted(found, key=lambda finding: found[finding])
 
 
-def libsdformat_check(path: Path, timeout_s: float = 60.0) -> list[Finding] | None:
+def libsdformat_check(path: Path, timeout_s: float = 60.0) -> list[WorldFinding] | None:
     """What libsdformat itself says (no findings: it accepts the file in silence), or None where it is not installed.
 
     Its exit code alone is not enough: versions it cannot read and elements it drops end with "Valid." and 0, and only
@@ -194,9 +194,9 @@ def libsdformat_check(path: Path, timeout_s: float = 60.0) -> list[Finding] | No
         lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in errors.splitlines()]
         # Debian's launcher misses an optional library for backtraces and says so on every call.
         lines = [line for line in lines if line and "libignition-tools-backward" not in line]
-        findings = [Finding("error", f"{tool} sdf -k", line) for line in lines]
+        findings = [WorldFinding("error", f"{tool} sdf -k", line) for line in lines]
         if code != 0 and not findings:
-            findings = [Finding("error", f"{tool} sdf -k", f"exit code {code} without a message")]
+            findings = [WorldFinding("error", f"{tool} sdf -k", f"exit code {code} without a message")]
         return findings
     return None
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_swarm.piloting.failsafe import LIMITS, Failsafe, FailsafeState, Vitals, assess
-from sar_swarm.piloting.failsafe import Limits as FailsafeLimits
+from sar_swarm.piloting.failsafe import FailsafeLimits as FailsafeLimits
 from sar_swarm.piloting.navigation import Chart, Heading, Point, Way, pursue
 from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.policy import Actor, PolicyView, act, link_quality, wish_to_velocity
@@ -72,7 +72,7 @@ FLYING_ON = (Failsafe.NOMINAL, Failsafe.LOW_BATTERY_WARN, Failsafe.EMERGENCY_DIV
 
 
 @dataclass(frozen=True)
-class Plan:
+class DronePlan:
     """What a drone is told before the mission. Lengths in metres, ENU."""
 
     mission: Mission
@@ -136,7 +136,7 @@ def start_pilot(yaw: float) -> Pilot:
     return Pilot(yaw=yaw)
 
 
-def step(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> tuple[Pilot, Command]:
+def step(plan: DronePlan, pilot: Pilot, sense: Sense, order: Order) -> tuple[Pilot, Command]:
     """One tick of one drone."""
     dt = sense.time_s - pilot.last_s if pilot.last_s >= 0.0 else 0.0
     pilot = pilot._replace(last_s=sense.time_s)
@@ -155,7 +155,7 @@ def step(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> tuple[Pilot, C
     return _fly(plan, pilot, sense, dt)
 
 
-def _vitals(plan: Plan, pilot: Pilot, sense: Sense) -> Vitals:
+def _vitals(plan: DronePlan, pilot: Pilot, sense: Sense) -> Vitals:
     on_its_spot = pilot.phase in (Phase.TAKEOFF, Phase.LAND)
     uncommanded = on_its_spot or math.isnan(pilot.memory.altitude_m)
     return Vitals(
@@ -174,7 +174,7 @@ def _vitals(plan: Plan, pilot: Pilot, sense: Sense) -> Vitals:
     )
 
 
-def _next_phase(plan: Plan, pilot: Pilot, sense: Sense, order: Order) -> Pilot:
+def _next_phase(plan: DronePlan, pilot: Pilot, sense: Sense, order: Order) -> Pilot:
     phase, state = pilot.phase, pilot.failsafe.state
     if phase is Phase.IDLE:
         return pilot._replace(phase=Phase.TAKEOFF) if order is Order.TAKE_OFF else pilot
@@ -219,7 +219,7 @@ def _land(pilot: Pilot, sense: Sense) -> Command:
     return Command(True, hold, np.array([0.0, 0.0, -sink]), pilot.yaw)
 
 
-def _fly(plan: Plan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Command]:
+def _fly(plan: DronePlan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Command]:
     """Wanted velocity by phase, then the safety layer, then the setpoint."""
     resting = pilot.phase is Phase.HOLD and pilot.finished and pilot.failsafe.state in FLYING_ON
     if pilot.phase is Phase.SEARCH or resting:
@@ -253,7 +253,7 @@ def _fly(plan: Plan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Comm
     return pilot, Command(True, np.array([math.nan, math.nan, z]), np.array([vx, vy, math.nan]), yaw)
 
 
-def _search(plan: Plan, pilot: Pilot, sense: Sense) -> tuple[Pilot, Heading]:
+def _search(plan: DronePlan, pilot: Pilot, sense: Sense) -> tuple[Pilot, Heading]:
     """Fly the task; places that cannot be reached are given up, never waited for."""
     trusts_link = pilot.failsafe.state in FLYING_ON
     known = Knowledge(sense.time_s, sense.position, sense.others, sense.hypotheses, trusts_link)
@@ -277,7 +277,7 @@ def _search(plan: Plan, pilot: Pilot, sense: Sense) -> tuple[Pilot, Heading]:
     return pilot, heading
 
 
-def _arrival(plan: Plan, pilot: Pilot, sense: Sense, goal: Point) -> float:
+def _arrival(plan: DronePlan, pilot: Pilot, sense: Sense, goal: Point) -> float:
     """The speed at the goal, worked out once per leg."""
     if pilot.way is not None and pilot.way.goal == goal:
         return pilot.way.end_speed
@@ -285,7 +285,7 @@ def _arrival(plan: Plan, pilot: Pilot, sense: Sense, goal: Point) -> float:
     return plan.chart.corner_speed(here, goal[:2], upcoming(plan.mission, pilot.task), plan.mission.accept_m)
 
 
-def _lifted(plan: Plan, way: Way | None, spot: Spot) -> Point | None:
+def _lifted(plan: DronePlan, way: Way | None, spot: Spot) -> Point | None:
     """The spot at search altitude, or above what stands there; None where nothing is free up to the ceiling."""
     if way is not None and way.goal[:2] == spot:
         return way.goal
@@ -293,7 +293,7 @@ def _lifted(plan: Plan, way: Way | None, spot: Spot) -> Point | None:
     return None if z is None else (*spot, z)
 
 
-def _go(plan: Plan, pilot: Pilot, sense: Sense, goal: Point, end_speed: float) -> tuple[Pilot, Heading]:
+def _go(plan: DronePlan, pilot: Pilot, sense: Sense, goal: Point, end_speed: float) -> tuple[Pilot, Heading]:
     way, heading = pursue(
         plan.chart, pilot.way, goal, end_speed, sense.position, sense.velocity, sense.others, sense.time_s, plan.key
     )
@@ -308,7 +308,7 @@ def _hover(spot: Point, sense: Sense) -> Heading:
     return Heading(gain * dx, gain * dy, spot[2], left)
 
 
-def _obey(plan: Plan, actor: Actor, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Heading]:
+def _obey(plan: DronePlan, actor: Actor, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot, Heading]:
     """Fly as the learned policy wishes, in a band around the search altitude; its target is the area's middle."""
     x_min, y_min, x_max, y_max = plan.mission.area
     view = PolicyView(

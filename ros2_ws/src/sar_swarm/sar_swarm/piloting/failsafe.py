@@ -55,7 +55,7 @@ class Failsafe(IntEnum):
     CONTROLLED_DESCENT = 6
 
 
-class Limits(NamedTuple):
+class FailsafeLimits(NamedTuple):
     """Where the states begin. Charges are shares of a full battery."""
 
     link_hold_s: float = 3.0
@@ -86,7 +86,7 @@ class Limits(NamedTuple):
     diverge_band: int = 4
 
 
-LIMITS = Limits()
+LIMITS = FailsafeLimits()
 
 
 class Vitals(NamedTuple):
@@ -126,7 +126,7 @@ class FailsafeState(NamedTuple):
     wild_s: float = math.inf
 
 
-def assess(failsafe: FailsafeState, vitals: Vitals, limits: Limits = LIMITS) -> FailsafeState:
+def assess(failsafe: FailsafeState, vitals: Vitals, limits: FailsafeLimits = LIMITS) -> FailsafeState:
     """One tick of watch: what is remembered first, then the state that follows from it."""
     tilted_s = _since(failsafe.tilted_s, not vitals.tilt_rad <= limits.tilt_rad, vitals.time_s)
     wild_s = _since(failsafe.wild_s, _is_wild(vitals, limits), vitals.time_s)
@@ -148,7 +148,7 @@ def assess(failsafe: FailsafeState, vitals: Vitals, limits: Limits = LIMITS) -> 
     return failsafe._replace(state=state, since_s=vitals.time_s if math.isfinite(vitals.time_s) else failsafe.since_s)
 
 
-def _state(failsafe: FailsafeState, vitals: Vitals, limits: Limits) -> Failsafe:
+def _state(failsafe: FailsafeState, vitals: Vitals, limits: FailsafeLimits) -> Failsafe:
     if failsafe.crippled:
         return Failsafe.CONTROLLED_DESCENT
     if failsafe.landing:
@@ -171,7 +171,7 @@ def _since(since_s: float, now: bool, time_s: float) -> float:
     return min(since_s, time_s) if math.isfinite(time_s) else since_s
 
 
-def _is_wild(vitals: Vitals, limits: Limits) -> bool:
+def _is_wild(vitals: Vitals, limits: FailsafeLimits) -> bool:
     """The vehicle does not do what it is told, by height or by speed."""
     error, (east, north, up) = vitals.altitude_error_m, vitals.velocity
     sunk = error > limits.sunk_m and not up > limits.climb_mps
@@ -179,23 +179,23 @@ def _is_wild(vitals: Vitals, limits: Limits) -> bool:
     return sunk or fast or not math.isfinite(error)
 
 
-def _is_crippled(vitals: Vitals, limits: Limits) -> bool:
+def _is_crippled(vitals: Vitals, limits: FailsafeLimits) -> bool:
     """A motor, or the knowledge of where it is and which way is up, is gone."""
     known = all(math.isfinite(x) for x in (*vitals.position, *vitals.velocity, vitals.gps_age_s, vitals.tilt_rad))
     return not (vitals.motors_ok and known and vitals.gps_age_s < limits.gps_descent_s)
 
 
-def _must_return(vitals: Vitals, limits: Limits) -> bool:
+def _must_return(vitals: Vitals, limits: FailsafeLimits) -> bool:
     deaf = math.isinf(vitals.heard_age_s) or vitals.heard_age_s > limits.link_return_s
     return deaf or not vitals.charge > limits.battery_return or not math.isfinite(vitals.charge)
 
 
-def _gets_home(vitals: Vitals, limits: Limits) -> bool:
+def _gets_home(vitals: Vitals, limits: FailsafeLimits) -> bool:
     """Whether the charge lasts for the way home and down; one that is not known may."""
     needed = limits.touch_down + limits.charge_per_m * vitals.home_distance_m
     return math.isfinite(needed) and not (math.isfinite(vitals.charge) and vitals.charge < needed)
 
 
-def _must_diverge(diverging: bool, vitals: Vitals, limits: Limits) -> bool:
+def _must_diverge(diverging: bool, vitals: Vitals, limits: FailsafeLimits) -> bool:
     """Begun within the inner distance, kept up to the outer one."""
     return vitals.band >= limits.diverge_band or vitals.nearest_m < (limits.apart_m if diverging else limits.diverge_m)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sar_core.geometry import cylinder, nearest
 from sar_core.mailboxes import STAMP
 from sar_swarm.planning.planmap import PlanMap, clearance_at, edge_free, plan_map
-from sar_swarm.planning.rrt_apf import Code, Problem, find_corners
-from sar_swarm.planning.trajectory import Limits, blocked, follow, smooth
+from sar_swarm.planning.rrt_apf import Code, PlanningProblem, find_corners
+from sar_swarm.planning.trajectory import MotionLimits, blocked, follow, smooth
 
 Floats = NDArray[np.float64]
 Point = tuple[float, float, float]
@@ -47,7 +47,7 @@ class Chart:
 
     obstacles: Floats
     bounds: tuple[float, float, float, float, float, float]
-    limits: Limits
+    limits: MotionLimits
     clearance_m: float = 4.0
     corner_speed_mps: float = 3.0
 
@@ -226,9 +226,9 @@ def along_line(atlas: PlanMap, start: Floats, goal: Floats, clearance: float, ke
             continue
         j = next((k for k in range(i + 1, count + 1) if free[k]), count)
         i, j = _ease(free, i, -1, max(past, i - APPROACH)), _ease(free, j, 1, min(count, j + APPROACH))
-        found = find_corners(Problem(line[i], line[j], atlas, clearance), key)
+        found = find_corners(PlanningProblem(line[i], line[j], atlas, clearance), key)
         if found.code is not Code.FOUND:
-            whole = find_corners(Problem(start, goal, atlas, clearance), key)
+            whole = find_corners(PlanningProblem(start, goal, atlas, clearance), key)
             return whole.code, whole.points
         corners += [line[i], *found.points[1:]]
         i = past = j

@@ -31,7 +31,7 @@ FIRST_SLOT_RAD = 0.5 * math.pi
 HISTORY = 64
 
 
-class Mode(StrEnum):
+class PursuitMode(StrEnum):
     """CONSTELLATION is the swarm's way, TRIANGULATE the operator's."""
 
     CONSTELLATION = "constellation"
@@ -69,7 +69,7 @@ class Station(NamedTuple):
 class PursuitConfig:
     """Thresholds are probabilities; ``bounds`` (west, south, east, north) keeps stations inside where given."""
 
-    mode: Mode = Mode.CONSTELLATION
+    mode: PursuitMode = PursuitMode.CONSTELLATION
     pursue_at: float = 0.75
     converge_at: float = 0.9
     triangulate_at: float = 0.5
@@ -99,7 +99,7 @@ class PursuitConfig:
 
     def stage_of(self, confidence: float) -> Stage:
         """The stage a probability calls for."""
-        if self.mode is Mode.TRIANGULATE:
+        if self.mode is PursuitMode.TRIANGULATE:
             return Stage.PURSUIT if confidence >= self.triangulate_at else Stage.SYSTEMATIC
         if not confidence >= self.pursue_at:
             return Stage.SYSTEMATIC
@@ -107,13 +107,13 @@ class PursuitConfig:
 
     @property
     def floor(self) -> float:
-        lowest = self.triangulate_at if self.mode is Mode.TRIANGULATE else self.pursue_at
+        lowest = self.triangulate_at if self.mode is PursuitMode.TRIANGULATE else self.pursue_at
         return lowest - self.let_go_below
 
     @property
     def stops(self) -> int:
         """How many places one drone visits, each with its own dwell and patience."""
-        return SLOTS if self.mode is Mode.TRIANGULATE else 1
+        return SLOTS if self.mode is PursuitMode.TRIANGULATE else 1
 
 
 class Member(NamedTuple):
@@ -270,7 +270,7 @@ def _side(h: Hypothesis, scene: _Scene, config: PursuitConfig) -> float:
     """
     here = scene.places[scene.me]
     mine = math.atan2(here[1] - h.y, here[0] - h.x)
-    if config.mode is Mode.TRIANGULATE:
+    if config.mode is PursuitMode.TRIANGULATE:
         return mine
     crowd = 0.0
     for drone, (x, y) in scene.places.items():
@@ -375,7 +375,7 @@ def _clock(case: Case, scene: _Scene, config: PursuitConfig) -> Case:
         case = case._replace(arrived_s=scene.time_s)
     elif gap > 2.0 * config.arrive_m:
         case = case._replace(arrived_s=math.nan)
-    dwell = config.bearing_dwell_s if config.mode is Mode.TRIANGULATE else config.dwell_s
+    dwell = config.bearing_dwell_s if config.mode is PursuitMode.TRIANGULATE else config.dwell_s
     if scene.time_s - case.arrived_s >= dwell or scene.time_s - case.stop_s > config.patience_s:
         case = case._replace(stop=case.stop + 1, stop_s=scene.time_s, arrived_s=math.nan)
     return case

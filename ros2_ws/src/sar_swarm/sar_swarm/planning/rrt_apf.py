@@ -22,7 +22,7 @@ from sar_swarm.planning.dice import seed
 from sar_swarm.planning.lattice import flood
 from sar_swarm.planning.planmap import FREE, PlanMap, blocker, clearance_at, open_map, within
 from sar_swarm.planning.shortcut import cut_corners
-from sar_swarm.planning.trajectory import Limits, smooth
+from sar_swarm.planning.trajectory import MotionLimits, smooth
 from sar_swarm.planning.trees import LEAST_STEP_M, Search, packed, search, unpacked
 
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ _LABEL = label_key("rrt_apf")
 _MASK = (1 << 64) - 1
 
 
-class Problem(NamedTuple):
+class PlanningProblem(NamedTuple):
     """From where to where, in which map, how far from obstacles, and what the vehicle can do."""
 
     start: Floats
@@ -62,7 +62,7 @@ class Problem(NamedTuple):
     map: PlanMap
     clearance_m: float = 3.0
     search: Search = Search()
-    limits: Limits = Limits()
+    limits: MotionLimits = MotionLimits()
     start_speed_mps: float = 0.0
     end_speed_mps: float = 0.0
 
@@ -88,7 +88,7 @@ class PathResult(NamedTuple):
     iterations: int
 
 
-def plan_path(problem: Problem, key: int) -> PathResult:
+def plan_path(problem: PlanningProblem, key: int) -> PathResult:
     """A collision-free path within the vehicle's limits, or the reason why there is none."""
     ends = (problem.start_speed_mps, problem.end_speed_mps)
     if not (all(0.0 < limit < math.inf for limit in problem.limits) and all(0.0 <= v < math.inf for v in ends)):
@@ -106,7 +106,7 @@ def plan_path(problem: Problem, key: int) -> PathResult:
     return PathResult(corners.code, points, speeds, corners.iterations)
 
 
-def find_corners(problem: Problem, key: int) -> Corners:
+def find_corners(problem: PlanningProblem, key: int) -> Corners:
     """The search alone: corner points of a collision-free way."""
     code, points, iterations, checks = _find(
         problem.map.floats,

@@ -40,7 +40,7 @@ _CREEP_MPS = 1.5
 _HOMING_PER_S = 0.95
 
 
-class Limits(NamedTuple):
+class MotionLimits(NamedTuple):
     """What a path may ask of the vehicle.
 
     turn_rate_rps bounds the course's rate (30 deg/s as in the swarm's design). acceleration_mps2 bounds the whole
@@ -59,7 +59,7 @@ def smooth(
     points: Floats,
     plan: PlanMap,
     clearance_m: float,
-    limits: Limits,
+    limits: MotionLimits,
     start_speed_mps: float = 0.0,
     end_speed_mps: float = 0.0,
 ) -> tuple[Floats, Floats]:
@@ -69,7 +69,7 @@ def smooth(
     not allow it.
     """
     corners = np.ascontiguousarray(points, dtype=np.float64).reshape(-1, 3)
-    bounds = Limits(*map(float, limits))
+    bounds = MotionLimits(*map(float, limits))
     return _smooth(plan, corners, float(clearance_m), bounds, float(start_speed_mps), float(end_speed_mps))
 
 
@@ -137,7 +137,7 @@ def _arc_free(plan: PlanMap, c: Floats, k: _Corner, clearance: float) -> bool:
 
 
 @inlined
-def _wanted_radius(limits: Limits) -> float:
+def _wanted_radius(limits: MotionLimits) -> float:
     """Radius that can be flown at full speed."""
     v = limits.speed_mps
     return max(v / limits.turn_rate_rps, v * v / (_CORNERING * limits.acceleration_mps2))
@@ -145,7 +145,7 @@ def _wanted_radius(limits: Limits) -> float:
 
 @compiled
 def _corner(
-    plan: PlanMap, a: Floats, c: Floats, b: Floats, room: tuple[float, float], clearance: float, limits: Limits
+    plan: PlanMap, a: Floats, c: Floats, b: Floats, room: tuple[float, float], clearance: float, limits: MotionLimits
 ) -> _Corner:
     """The widest free arc at corner c between a and b; room is how much of either edge it may use."""
     la, lb = max(_gap(a, c), 1e-9), max(_gap(c, b), 1e-9)
@@ -174,7 +174,7 @@ def _room(i: int, last: int) -> tuple[float, float]:
 
 
 @compiled
-def _spread(plan: PlanMap, corners: Floats, clearance: float, limits: Limits) -> None:
+def _spread(plan: PlanMap, corners: Floats, clearance: float, limits: MotionLimits) -> None:
     """Move corners outwards, in place, where that lets them be flown on wider arcs."""
     last = corners.shape[0] - 1
     moved = np.empty(3)
@@ -207,7 +207,7 @@ def _spread(plan: PlanMap, corners: Floats, clearance: float, limits: Limits) ->
 
 
 @compiled
-def _lay(plan: PlanMap, corners: Floats, clearance: float, limits: Limits) -> tuple[Floats, Floats]:
+def _lay(plan: PlanMap, corners: Floats, clearance: float, limits: MotionLimits) -> tuple[Floats, Floats]:
     """Samples along straights and arcs, and 0 at each where the way must stop (1 elsewhere)."""
     last = corners.shape[0] - 1
     total = 0.0
@@ -243,7 +243,7 @@ def _lay(plan: PlanMap, corners: Floats, clearance: float, limits: Limits) -> tu
 
 
 @compiled
-def _speeds(points: Floats, go: Floats, limits: Limits, start: float, end: float) -> Floats:
+def _speeds(points: Floats, go: Floats, limits: MotionLimits, start: float, end: float) -> Floats:
     """The fastest profile within the limits: caps from curvature, turn rate and slope, then both passes.
 
     A cap takes 0.9 of the acceleration across the path; what is left over (Pythagoras) may act along it.
@@ -298,7 +298,7 @@ def _bend(points: Floats, k: int) -> tuple[float, float]:
 
 @compiled
 def _smooth(
-    plan: PlanMap, points: Floats, clearance: float, limits: Limits, start: float, end: float
+    plan: PlanMap, points: Floats, clearance: float, limits: MotionLimits, start: float, end: float
 ) -> tuple[Floats, Floats]:
     corners = np.empty_like(points)
     used = 0

@@ -43,7 +43,7 @@ REASONS = len(Reason)
 _NOT_FINITE, _WRONG_LENGTH, _STALE, _FUTURE, _DUPLICATE, _UNKNOWN_DRONE, _NO_SIGNAL = (int(r) for r in Reason)
 
 
-class Heard(Protocol):
+class HeardFrames(Protocol):
     """One drone's frames of one tick, L links. csi is int8 [L, antennas, subcarriers, 2], I and Q."""
 
     @property
@@ -146,7 +146,7 @@ class FrameFilter:
         """Frames dropped so far, by reason."""
         return Counter({reason.name.lower(): int(self.counts[reason]) for reason in Reason if self.counts[reason]})
 
-    def admit(self, frames: Heard, now_ns: int, drone: int | None = None) -> Batch | None:
+    def admit(self, frames: HeardFrames, now_ns: int, drone: int | None = None) -> Batch | None:
         """The batch as arrays of the right kinds, without frames that cannot be; None where none is left.
 
         What depends on an address's history (duplicates, time running backwards) is :func:`screen`'s to find.
@@ -182,7 +182,7 @@ class FrameFilter:
     def _drop(self, reason: Reason, frames: int) -> None:
         self.counts[reason] += frames
 
-    def _salvage(self, frames: Heard, heard: int) -> Batch | None:
+    def _salvage(self, frames: HeardFrames, heard: int) -> Batch | None:
         """Frame by frame: what is left of a batch whose arrays are not of one kind and length."""
         if not len(frames.csi) == len(frames.rssi_dbm) == len(frames.beacon) == heard:
             self._drop(Reason.WRONG_LENGTH, heard)

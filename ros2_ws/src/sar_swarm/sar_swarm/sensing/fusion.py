@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sar_core.compiled import compiled
 from sar_core.radio import BASELINE
 from sar_swarm.sensing.attention import AttentionConfig, view_weights
-from sar_swarm.sensing.gate import State
+from sar_swarm.sensing.gate import GateState
 from sar_swarm.sensing.gdop import effective_views, gdi, gdop
 from sar_swarm.sensing.observation import Observation
 from sar_swarm.sensing.position import (
@@ -255,7 +255,7 @@ class Track:
         self.seen.add((observation.drone, observation.time_s))
         self.heard += 1
         self.beacons += observation.beacon
-        self.accepted += observation.state == State.ACCEPT
+        self.accepted += observation.state == GateState.ACCEPT
         self.last_s = max(self.last_s, observation.time_s)
         self.first_s = min(self.first_s, observation.time_s)
         if observation.usable:

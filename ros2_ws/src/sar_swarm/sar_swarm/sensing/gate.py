@@ -21,7 +21,7 @@ from sar_swarm.sensing.coherence import BINS, T_REFERENCE, T_SEEN, T_STALE, T_VA
 Floats = NDArray[np.float64]
 
 
-class State(IntEnum):
+class GateState(IntEnum):
     """The amplitude gate's states."""
 
     ACCEPT = 0
@@ -31,8 +31,8 @@ class State(IntEnum):
     FORCED_ACCEPT = 4
 
 
-STATES = len(State)
-_ACCEPT, _PREDICT_ONLY, _REJECT, _RECALIBRATE, _FORCED_ACCEPT = (int(s) for s in State)
+STATES = len(GateState)
+_ACCEPT, _PREDICT_ONLY, _REJECT, _RECALIBRATE, _FORCED_ACCEPT = (int(s) for s in GateState)
 
 # The phase gate's row: open or not, evaluations, evaluations that found it open.
 P_OPEN, P_EVALUATIONS, P_OPENED = 0, 1, 2
@@ -188,6 +188,6 @@ def passes(is_open: bool, state: int) -> bool:
     return is_open and state != _REJECT and state != _RECALIBRATE
 
 
-def verdict(is_open: bool, state: State) -> State:
+def verdict(is_open: bool, state: GateState) -> GateState:
     """Both gates in one word: a closed phase gate rejects whatever the amplitudes say."""
-    return state if is_open else State.REJECT
+    return state if is_open else GateState.REJECT

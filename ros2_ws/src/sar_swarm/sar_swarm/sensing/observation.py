@@ -37,7 +37,7 @@ from sar_swarm.sensing.frames import (
     Bytes,
     FrameConfig,
     FrameFilter,
-    Heard,
+    HeardFrames,
     Ints,
     Reason,
     screen,
@@ -50,7 +50,7 @@ from sar_swarm.sensing.gate import (
     PHASE_GATE,
     STATES,
     GateConfig,
-    State,
+    GateState,
     passes,
     step_amplitude_gate,
     step_phase_gate,
@@ -168,7 +168,7 @@ class Observation(NamedTuple):
     phase_std_rad: float
     coherence: float
     open: bool
-    state: State
+    state: GateState
     usable: bool
     rssi_dbm: float
     frames: int
@@ -195,7 +195,7 @@ class GateChange(NamedTuple):
     address: int
     time_s: float
     open: bool
-    state: State
+    state: GateState
     coherence: float
     score: float
 
@@ -392,7 +392,7 @@ class Listener:
         return self._links.shares.copy()
 
     def listen(
-        self, frames: Heard, position: Floats, attitude: Floats, time_s: float, drone: int | None = None
+        self, frames: HeardFrames, position: Floats, attitude: Floats, time_s: float, drone: int | None = None
     ) -> tuple[list[Observation], list[GateChange]]:
         """Hear one tick's frames at the drone's own estimated position [3] (ENU) and attitude [4] (w x y z).
 
@@ -425,7 +425,7 @@ class Listener:
             phase_std(row[O_COHERENCE], row[O_WINDOW], row[O_USED], row[O_NOISE], self.config.phase_floor_rad),
             row[O_COHERENCE],
             row[O_OPEN] == 1.0,
-            State(int(row[O_STATE])),
+            GateState(int(row[O_STATE])),
             row[O_USABLE] == 1.0,
             row[O_RSSI],
             int(row[O_USED]),
@@ -438,7 +438,7 @@ class Listener:
             int(self._links.known[int(row[C_ROW])]),
             time_s,
             row[C_OPEN] == 1.0,
-            State(int(row[C_STATE])),
+            GateState(int(row[C_STATE])),
             row[C_COHERENCE],
             row[C_SCORE],
         )
