@@ -12,13 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = (
-    *(
-        ROOT / "ros2_ws" / "src" / name / name
-        for name in ("sar_core", "sar_sim", "sar_swarm", "sar_eval", "sar_gazebo")
-    ),
-    ROOT / "analysis" / "sar_analysis",
-)
+IN_WORKSPACE = ("sar_core", "sar_sim", "sar_swarm", "sar_eval", "sar_gazebo")
+PACKAGES = (*(ROOT / "ros2_ws" / "src" / name / name for name in IN_WORKSPACE), ROOT / "analysis" / "sar_analysis")
 MOST_MODULES = 22
 SHARED_NAMES: dict[str, str] = {}
 """Class names that stand in two modules, with the reason."""
@@ -58,10 +53,8 @@ def test_a_class_name_means_one_thing() -> None:
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
-    paths = [
-        f'sys.path.insert(0, "{package.parent}")' for package in map(lambda p: folder / p.relative_to(ROOT), PACKAGES)
-    ]
-    code = f"import sys; {'; '.join(paths)}; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
+    places = [str(folder / package.parent.relative_to(ROOT)) for package in PACKAGES]
+    code = f"import sys; sys.path[:0] = {places!r}; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
     return subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False, timeout=300
     )
