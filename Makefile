@@ -22,7 +22,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help eval ros ros-note test containers lint types bench sbom lock floors clean
+.PHONY: help eval ros ros-note test quick containers lint types bench sbom lock floors clean
 
 help: ## show this
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ test: $(VENV)/.dev ## style, types and every test; the simulator is compiled bes
 	$(MAKE) --no-print-directory lint types ros || { kill $$compiling; exit 1; }; wait $$compiling
 	$(BIN)/pytest -n logical --dist loadfile -m 'not alone'
 	$(BIN)/pytest -m 'alone and not thorough'
+
+quick: $(VENV)/.dev lint types ## style, types and the quick unit tests, about two minutes; before a commit
+	$(BIN)/pytest -q -n logical --dist loadfile -m 'not alone and not slow' tests/unit
 
 containers: $(VENV)/.dev ## every test on a container engine (root, Debian: one is got where none answers), 15 minutes
 	eval "$$(scripts/engine.sh start $(ENGINE))" && $(BIN)/pytest -s tests/containers
@@ -72,7 +75,7 @@ floors: $(FLOORS_VENV)/.made ## unit tests with the lowest versions pyproject.to
 	$(FLOORS_VENV)/bin/pytest -m alone tests/unit
 
 clean: ## remove the environment, caches and builds; flown bags stay
-	rm -rf $(VENV) $(LOCK_VENV) $(FLOORS_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis ros2_ws/build ros2_ws/install ros2_ws/log
+	rm -rf $(VENV) $(LOCK_VENV) $(FLOORS_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis ros2_ws/build ros2_ws/install ros2_ws/log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	find . -name '*.egg-info' -type d -prune -exec rm -rf {} +
 

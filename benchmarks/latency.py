@@ -97,7 +97,7 @@ def _tick(ticks: int) -> list[Figure]:
     episode = prepare(Scenario(world="village", drones=8), 0, 0)
     compile_kernels(episode)
     flight = Flight(episode, None)
-    while flight.search_time_s < 20.0:
+    while flight.score.search_time_s < 20.0:
         flight.advance()
     whole: list[float] = []
     deciding: list[float] = []

@@ -57,13 +57,13 @@ def fly(*faults: dict[str, Any], seed: int = 1, index: int = 1, **changes: Any) 
     """Fly a mission to its end in the open field."""
     flight = Flight(prepare(Scenario(faults=list(faults), **{**SHORT, **changes}), seed, index), None)
     rows = []
-    while not flight.done:
+    while not flight.score.done:
         flight.advance()
-        state = flight.state
-        rows.append((flight.time_s, state.position, state.velocity, state.est_position))
+        state = flight.score.state
+        rows.append((flight.score.time_s, state.position, state.velocity, state.est_position))
     flight.finish()
     times, position, velocity, believed = (np.array(column) for column in zip(*rows, strict=True))
-    return Flown(flight.result(), flight, times - flight.search_begin_s, position, velocity, believed)
+    return Flown(flight.result(), flight, times - flight.score.orders.search_begin_s, position, velocity, believed)
 
 
 def fault(kind: str, size: float | None = None, drone: int = 2, **more: Any) -> dict[str, Any]:

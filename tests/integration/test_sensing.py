@@ -65,10 +65,10 @@ def test_victims_and_decoys_depend_on_the_episode_and_not_on_the_seed() -> None:
 def test_a_drone_cut_off_from_the_link_knows_only_what_it_heard_itself() -> None:
     scenario = Scenario(duration_s=30.0, drones=2, link=LinkConfig(loss=1.0))
     flight = Flight(prepare(scenario, 1, 1), None)
-    while not flight.done and flight.search_time_s < 20.0:
+    while not flight.score.done and flight.score.search_time_s < 20.0:
         flight.advance()
-    assert flight.sensing is not None
-    for index, centre in enumerate(flight.sensing.centres):
+    assert flight.swarm.sensing is not None
+    for index, centre in enumerate(flight.swarm.sensing.centres):
         heard_from = {int(row[0]) for track in centre.tracks for row in track.rows}
         assert heard_from == {index}
 

@@ -31,7 +31,7 @@ advance = episode.Flight.advance
 
 def noting(flight):
     advance(flight)
-    struct.pack_into("<q", page, 0, round(flight.time_s * 1e9))
+    struct.pack_into("<q", page, 0, round(flight.score.time_s * 1e9))
 
 episode.Flight.advance = noting
 cli.main()

@@ -64,7 +64,7 @@ def test_what_gazebo_hears_is_what_the_embedded_receivers_would(episode: Episode
         ours = make_receiver(episode)
         heard = 0
         for tick in range(1, 21):
-            now = world.step(flight.commands, float("inf"))
+            now = world.step(flight.swarm.commands, float("inf"))
             theirs = flight.receiver.listen(stamp_ns(tick), tick, now.state.position, now.state.attitude)
             mine = ours.listen(stamp_ns(tick), tick, now.state.position, now.state.attitude)
             for got, made in zip(theirs, mine, strict=True):

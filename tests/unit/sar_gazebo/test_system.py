@@ -37,12 +37,12 @@ def trace() -> Trace:
     flown = Trace([], [], [])
     for _ in range(TICKS):
         flight.advance()
-        assert flight.sensing is not None
-        flown.positions.append(flight.state.position.copy())
-        flown.attitudes.append(flight.state.attitude.copy())
-        flown.frames.append(flight.sensing.heard.frames)
+        assert flight.swarm.sensing is not None
+        flown.positions.append(flight.score.state.position.copy())
+        flown.attitudes.append(flight.score.state.attitude.copy())
+        flown.frames.append(flight.swarm.sensing.heard.frames)
     assert sum(len(f.address) for tick in flown.frames for f in tick) > 1000, "the flight must hear something"
-    assert flight.state.position[:, 2].min() > 5.0, "the flight must be in the air"
+    assert flight.score.state.position[:, 2].min() > 5.0, "the flight must be in the air"
     return flown
 
 

@@ -42,14 +42,16 @@ def test_tracking_is_command_against_truth_one_tick_later(folders: tuple[Path, P
     """Counted again in the flight itself, tick by tick."""
     flight = Flight(prepare(scenario(8.0), 1, 0), None)
     speeds, heights, places = [], [], []
-    while not flight.done:
-        before, searching = flight.commands, flight.order is Order.SEARCH
+    while not flight.score.done:
+        before, searching = flight.swarm.commands, flight.score.orders.order is Order.SEARCH
         flight.advance()
         if searching:
-            for command, velocity, place in zip(before, flight.state.velocity, flight.state.position, strict=True):
+            for command, velocity, place in zip(
+                before, flight.score.state.velocity, flight.score.state.position, strict=True
+            ):
                 speeds.append(np.hypot(*(command.velocity[:2] - velocity[:2])))
                 heights.append(command.position[2] - place[2])
-            places += list(flight.state.est_position - flight.state.position)
+            places += list(flight.score.state.est_position - flight.score.state.position)
     found = tracking(read_bag(folders[0] / "0"))
     assert found is not None
     assert found.velocity_mps == pytest.approx(float(np.sqrt(np.nanmean(np.square(speeds)))), rel=0.02)

@@ -20,14 +20,11 @@ from sar_eval.episode.operator import direct
 from sar_eval.episode.outcome import COVERAGE_TIME_S, result_of
 from sar_eval.episode.record import Record
 from sar_eval.episode.score import STATUS_TICKS, Score
-from sar_eval.episode.sensing import Sensing
 from sar_eval.episode.swarm import Swarm
 from sar_eval.scenario.model import Episode
-from sar_sim.judging.coverage import Coverage
-from sar_sim.judging.referee import Event, Referee
+from sar_sim.judging.referee import Event
 from sar_sim.radio.receiver import Frames
-from sar_sim.vehicle.fleet import FleetState, stamp_ns
-from sar_swarm.piloting.controller import Command, DronePlan, Order, Pilot
+from sar_sim.vehicle.fleet import stamp_ns
 
 __all__ = ["COVERAGE_TIME_S", "Flight", "FlightProgress", "fly_episode"]
 
@@ -60,66 +57,6 @@ class Flight:
             logbook.info(0)
         self._log(self.swarm.begin(first.state).heard, [], [])
 
-    @property
-    def tick(self) -> int:
-        return self.score.tick
-
-    @property
-    def time_s(self) -> float:
-        return self.score.time_s
-
-    @property
-    def order(self) -> Order:
-        return self.score.orders.order
-
-    @property
-    def search_begin_s(self) -> float:
-        return self.score.orders.search_begin_s
-
-    @property
-    def search_time_s(self) -> float:
-        return self.score.search_time_s
-
-    @property
-    def search_over(self) -> bool:
-        return self.order is Order.RETURN
-
-    @property
-    def invalid_reason(self) -> str:
-        return self.score.orders.invalid_reason
-
-    @property
-    def done(self) -> bool:
-        return self.score.done
-
-    @property
-    def state(self) -> FleetState:
-        return self.score.state
-
-    @property
-    def coverage(self) -> Coverage:
-        return self.score.coverage
-
-    @property
-    def referee(self) -> Referee:
-        return self.score.referee
-
-    @property
-    def sensing(self) -> Sensing | None:
-        return self.swarm.sensing
-
-    @property
-    def plans(self) -> list[DronePlan]:
-        return self.swarm.plans
-
-    @property
-    def pilots(self) -> list[Pilot]:
-        return self.swarm.pilots
-
-    @property
-    def commands(self) -> list[Command]:
-        return self.swarm.commands
-
     def advance(self) -> None:
         """One tick: move, judge, talk, decide, record."""
         score, swarm = self.score, self.swarm
@@ -149,17 +86,17 @@ class Flight:
         book = self.logbook
         if book is None:
             return
-        tick, stamp, state = self.tick, stamp_ns(self.tick), self.state
-        book.tick(stamp, state, self.commands)
-        if self.sensing is not None:
+        tick, stamp, state = self.score.tick, stamp_ns(self.score.tick), self.score.state
+        book.tick(stamp, state, self.swarm.commands)
+        if self.swarm.sensing is not None:
             book.sensing(stamp, heard, reports)
             if tick % REPORT_TICKS == 0:
-                book.devices(stamp, self.time_s)
+                book.devices(stamp, self.score.time_s)
         for event in events:
             book.event(stamp, event)
         if tick % STATUS_TICKS == 0:
-            delivery, age = self.simulator.air.take_delivery(), self.swarm.boxes.oldest_news_s(self.time_s)
-            book.uav_status(stamp, self.score.statuses, self.commands, state.charge, delivery, age)
+            delivery, age = self.simulator.air.take_delivery(), self.swarm.boxes.oldest_news_s(self.score.time_s)
+            book.uav_status(stamp, self.score.statuses, self.swarm.commands, state.charge, delivery, age)
 
     def report(self, phase: int | None = None) -> None:
         """Once a second: how far the episode is; from here on all that was logged survives this process."""
@@ -167,14 +104,14 @@ class Flight:
         if book is None:
             return
         stamp = self._report_stamp_ns()
-        self._reported = self.tick
+        self._reported = self.score.tick
         book.status(stamp, self.score.status(phase))
-        book.coverage(stamp, self.score.scanned, self.coverage.config.cell_m)
+        book.coverage(stamp, self.score.scanned, self.score.coverage.config.cell_m)
         book.flush()
 
     def finish(self) -> None:
         """Close what is still open; the last status says how it ended."""
-        events = self.referee.finish(self.time_s)
+        events = self.score.referee.finish(self.score.time_s)
         if self.logbook is not None:
             for event in events:
                 self.logbook.event(self._report_stamp_ns(), event)
@@ -182,11 +119,11 @@ class Flight:
 
     def _report_stamp_ns(self) -> int:
         """Now; or the next tick, which was spoilt, where this one has been reported: a bag's time never goes back."""
-        return stamp_ns(self.tick + (self._reported == self.tick))
+        return stamp_ns(self.score.tick + (self._reported == self.score.tick))
 
     def result(self) -> dict[str, Any]:
         """The deterministic outcome, from the referee's truth alone."""
-        return result_of(self.score, None if self.sensing is None else self.sensing.tally())
+        return result_of(self.score, None if self.swarm.sensing is None else self.swarm.sensing.tally())
 
 
 def fly_episode(
@@ -210,16 +147,17 @@ def fly_episode(
     try:
         flight = Flight(episode, logbook, world)
         looped = time.perf_counter()
-        while not flight.done:
+        score = flight.score
+        while not score.done:
             flight.advance()
-            if flight.tick % REPORT_TICKS == 0 and not flight.trouble:
+            if score.tick % REPORT_TICKS == 0 and not flight.trouble:
                 if stop is not None:
-                    flight.score.spoil(stop() or "")
-                if not flight.done:
+                    score.spoil(stop() or "")
+                if not score.done:
                     flight.report()
                 if watch is not None:
-                    collisions = flight.referee.summary().collisions
-                    watch(FlightProgress(flight.time_s, flight.search_time_s, flight.coverage.fraction, collisions))
+                    collisions = score.referee.summary().collisions
+                    watch(FlightProgress(score.time_s, score.search_time_s, score.coverage.fraction, collisions))
         flight.finish()
         result = flight.result()
         if logbook is not None:
@@ -235,7 +173,7 @@ def fly_episode(
     ended = time.perf_counter()
     run: dict[str, Any] = {
         "version": __version__,
-        "rtf": round(flight.time_s / (ended - looped), 2),
+        "rtf": round(flight.score.time_s / (ended - looped), 2),
         "wall_s": round(ended - looped, 4),
         "setup_s": round(looped - began, 4),
         "bag": str(recording.path) if recording else None,

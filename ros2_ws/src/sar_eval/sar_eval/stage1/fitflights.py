@@ -75,13 +75,15 @@ def observe_flight(spec: Spec) -> FitFlight:
     """Fly the search of one mission through the whole chain."""
     flight = Flight(prepare(spec.scenario, spec.seed, spec.index), None)
     track: list[list[list[float]]] = []
-    while not flight.done and not flight.search_over:
+    while not flight.score.done and flight.score.orders.order is not Order.RETURN:
         flight.advance()
-        if flight.order is Order.SEARCH and flight.search_time_s >= len(track) * TRACK_STEP_S:
-            track.append([[round(float(v), 2) for v in place[:2]] for place in flight.state.position])
-    if flight.invalid_reason or flight.sensing is None:
-        raise RunError(f"seed {spec.seed}: a flight for the fit is INVALID ({flight.invalid_reason or 'no radio'})")
-    scorer, begin = flight.score.scorer, flight.search_begin_s
+        if flight.score.orders.order is Order.SEARCH and flight.score.search_time_s >= len(track) * TRACK_STEP_S:
+            track.append([[round(float(v), 2) for v in place[:2]] for place in flight.score.state.position])
+    if flight.score.orders.invalid_reason or flight.swarm.sensing is None:
+        raise RunError(
+            f"seed {spec.seed}: a flight for the fit is INVALID ({flight.score.orders.invalid_reason or 'no radio'})"
+        )
+    scorer, begin = flight.score.scorer, flight.score.orders.search_begin_s
     sightings = []
     victim = 0
     for device in flight.episode.devices:
@@ -102,7 +104,7 @@ def observe_flight(spec: Spec) -> FitFlight:
             )
         )
     level = next(k for k, (s, _) in enumerate(LEVELS) if s == spec.scenario.sigma)
-    return FitFlight(spec.scenario.pattern, spec.seed, level, round(flight.search_time_s, 3), track, sightings)
+    return FitFlight(spec.scenario.pattern, spec.seed, level, round(flight.score.search_time_s, 3), track, sightings)
 
 
 def fly_for_fit(specs: list[Spec], workers: int, kept: Path | None, tell: Callable[[int], None]) -> list[FitFlight]:

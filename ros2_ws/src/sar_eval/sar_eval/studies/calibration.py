@@ -43,14 +43,14 @@ def gather(spec: Spec) -> tuple[Floats, NDArray[np.bool_]]:
     """Features [K, F] of one mission's confirmed estimates, each looked at every 15 s by a drone in turn, and whether
     a victim lay within 10 m."""
     flight = Flight(prepare(spec.scenario, spec.seed, spec.index, calibrated=False), None)
-    sensing = flight.sensing
+    sensing = flight.swarm.sensing
     assert sensing is not None
     rows: list[Floats] = []
     labels: list[bool] = []
     look = 0
-    while not flight.done and flight.search_time_s < spec.scenario.duration_s:
+    while not flight.score.done and flight.score.search_time_s < spec.scenario.duration_s:
         flight.advance()
-        if flight.search_time_s >= (look + 1) * LOOK_EVERY_S:
+        if flight.score.search_time_s >= (look + 1) * LOOK_EVERY_S:
             look += 1
             for estimate in sensing.centres[look % len(sensing.centres)].estimates:
                 if estimate.confirmed:

@@ -42,11 +42,11 @@ def time_to_cover(spec: Spec) -> tuple[float | None, float]:
     """Search time until 95 % is covered, None where the batteries ended the flight before; and when that ended [s]."""
     scenario = spec.scenario.model_copy(update={"duration_s": UNLIMITED_S})
     flight = Flight(prepare(scenario, spec.seed, spec.index), None)
-    while not flight.done and not flight.search_over:
+    while not flight.score.done and flight.score.orders.order is not Order.RETURN:
         flight.advance()
-        if flight.tick % 20 == 0 and flight.coverage.fraction >= COVERED:
+        if flight.score.tick % 20 == 0 and flight.score.coverage.fraction >= COVERED:
             break
-    return flight.coverage.time_to(COVERED), flight.search_time_s
+    return flight.score.coverage.time_to(COVERED), flight.score.search_time_s
 
 
 @dataclass(frozen=True)
@@ -137,15 +137,15 @@ def draw_patterns(world: str, patterns: list[str], seed: int, picture: Path) -> 
         episode = prepare(scenario_of(world, pattern), seed, seed)
         flight = Flight(episode, None)
         places = []
-        while not flight.done and not flight.search_over:
+        while not flight.score.done and flight.score.orders.order is not Order.RETURN:
             flight.advance()
-            if flight.order is Order.SEARCH and flight.tick % 10 == 0:
-                places.append(flight.state.position[:, :2])
+            if flight.score.orders.order is Order.SEARCH and flight.score.tick % 10 == 0:
+                places.append(flight.score.state.position[:, :2])
         tracks = np.array(places)
         draw_map(axis, episode.world, episode.altitude_m)
         for i in range(tracks.shape[1]):
             axis.plot(tracks[:, i, 0], tracks[:, i, 1], linewidth=0.8)
-        share = flight.coverage.coverage_at(240.0)
+        share = flight.score.coverage.coverage_at(240.0)
         axis.set_title(f"{pattern.replace('_', ' ')}\n{share:.0%} in 240 s", fontsize=9)
         axis.set_aspect("equal")
         axis.set_xticks([])
