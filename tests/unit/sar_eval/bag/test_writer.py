@@ -266,12 +266,12 @@ CHILD = """
 import resource, signal, sys
 from pathlib import Path
 from sar_core.errors import RunError
-from sar_eval.bag.messages import Layout, blank, typestore
+from sar_eval.bag.messages import MessageLayout, blank, typestore
 from sar_eval.bag.writer import BagWriter, make_topic
 import numpy as np
 
 store = typestore()
-layout = Layout(store, blank(store, "sar_msgs/msg/Setpoint"))
+layout = MessageLayout(store, blank(store, "sar_msgs/msg/Setpoint"))
 rng = np.random.default_rng(0)
 if sys.argv[2] != "unlimited":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
