@@ -11,9 +11,9 @@ import pytest
 from sar_eval.bag.check import check_bag
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.ros.graph import fly_graph
-from sar_eval.ros.nodetable import PATIENCE
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
+from sar_eval.scenario.tiers import tier_named
 
 REFUSAL = "PX4_PARAM_SAR_REFUSE_ARM"
 
@@ -31,7 +31,7 @@ def test_a_bridge_that_cannot_start_is_not_waited_for(episode: Episode, tmp_path
         taken.bind(("127.0.0.1", 14540))
         record = fly_graph(episode, tmp_path / "bag")
     assert (record.result["invalid_reason"], record.run["silent"]) == ("not_ready", ["sim"])
-    assert time.monotonic() - begun_s < PATIENCE["ready_timeout_s"]
+    assert time.monotonic() - begun_s < tier_named("sitl").patience["ready_timeout_s"]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sar_core.errors import InputError
-from sar_eval.studies.encounters import KINDS, draw_courses, fly_encounter, study, summarise, table
+from sar_eval.cli.swarm import encounters_table
+from sar_eval.studies.encounters import KINDS, draw_courses, fly_encounter, study, summarise
 
 SEEDS = range(20_000, 20_012)
 
@@ -27,7 +28,7 @@ def test_two_that_turn_towards_each_other_keep_apart() -> None:
 def test_without_the_layer_they_collide() -> None:
     rows = summarise(study(["head_on", "four_way"], SEEDS, False))
     assert all(row.with_collision >= 6 for row in rows)
-    assert table(study(["head_on"], SEEDS[:1], False)).row_count == 1
+    assert encounters_table(study(["head_on"], SEEDS[:1], False)).row_count == 1
 
 
 def test_an_encounter_repeats_itself() -> None:

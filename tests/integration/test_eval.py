@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.sar_eval.test_publication import committed_sources
 
 from sar_analysis.stage1.medianseeds import choose
 from sar_analysis.stage1.rows import read_stage1
@@ -19,6 +18,7 @@ from sar_eval.bag.check import check_bag
 from sar_eval.campaign.ledger import read_ledger
 from sar_eval.campaign.publication import RECORDS, publish, renew
 from tests.packaging.test_results import CHECKS
+from tests.unit.sar_eval.campaign.test_publication import committed_sources
 
 SMALL = ("eval", "--seeds", "2-5", "--episodes", "0", "--pattern", "spiral", "--json")
 MISSIONS = 6

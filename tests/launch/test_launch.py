@@ -1,6 +1,6 @@
 """The launch files under ROS 2's own launch: each case is a folder with what is launched and its tester.
 
-Left out where ROS 2 has no launch. The same without: tests/unit/sar_eval/test_launchargs.py (what is flown, flown
+Left out where ROS 2 has no launch. The same without: tests/unit/sar_eval/ros/test_launchargs.py (what is flown, flown
 again, refused) and tests/graph (flights, ends, stops).
 """
 

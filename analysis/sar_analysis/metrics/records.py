@@ -28,7 +28,6 @@ _SAME = [
     "seed",
     "episode",
     "episode_set",
-    "version",
     "config_sha256",
     "valid",
     "invalid_reason",
@@ -63,14 +62,13 @@ def parse_record(line: str, where: str) -> EpisodeMetrics:
         raise SchemaVersionError(f"{where}: schema_version is {version}; this analysis reads {SCHEMA_VERSION}")
     try:
         run = record.get("run")
-        version = run.get("version", "") if isinstance(run, dict) else ""
-        return of_result({"version": version, **record["result"]})
+        return of_result(record["result"], run.get("version", "") if isinstance(run, dict) else "")
     except (KeyError, TypeError, ValueError) as error:
         raise ContractError(f"{where}: the record's result lacks or mistypes {error}") from error
 
 
-def of_result(result: Mapping[str, Any]) -> EpisodeMetrics:
-    """The row of a record's result."""
+def of_result(result: Mapping[str, Any], version: str = "") -> EpisodeMetrics:
+    """The row of a record's result; the package's version stood in it once, and stands in ``run`` since."""
     config, drones = result["configuration"], result["drones"]
     radio = config["radio"] is not None
     kinds = result["collisions_by_kind"]
@@ -80,6 +78,7 @@ def of_result(result: Mapping[str, Any]) -> EpisodeMetrics:
     counts = result.get("return_counts")
     return EpisodeMetrics(
         **{name: result[name] for name in _SAME},
+        version=result.get("version", version),
         world_sha256=config["world_sha256"],
         sigma=float(config["sigma"]) if radio else None,
         kappa=float(config["kappa"]) if radio else None,

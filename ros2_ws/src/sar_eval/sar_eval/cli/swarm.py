@@ -194,10 +194,10 @@ def encounters(
     if as_json:
         print(json.dumps([asdict(row) for row in summarise(results)]))
     else:
-        out.print(_encounters_table(results))
+        out.print(encounters_table(results))
 
 
-def _encounters_table(results: list[Any]) -> Table:
+def encounters_table(results: list[Any]) -> Table:
     """The summary for people: collisions with their 95 % interval, near misses, distance, punctuality."""
     from sar_eval.studies.encounters import ALLOWED, LATENCY_S, LOSS, SPEED_MPS, WIND_MPS, summarise
 
