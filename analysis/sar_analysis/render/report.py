@@ -20,7 +20,7 @@ from sar_analysis.render.page import write_page
 from sar_analysis.render.wholefolder import FolderKind
 from sar_analysis.results.document import build_results, check_options
 from sar_analysis.results.optimality import load_reference
-from sar_analysis.results.stagegap import Foretold
+from sar_analysis.results.stagegap import Stage1Prediction
 from sar_analysis.stage1.rows import read_stage1
 from sar_analysis.table import Table, analyze
 from sar_core.errors import MissingDependencyError
@@ -55,7 +55,7 @@ def write_report(
     check_options(resamples, seed)
     FOLDER.check_place(out)
     oracle = None if reference is None else load_reference(reference)
-    foretold = None if stage1 is None else Foretold(stage1.name, read_stage1(stage1))
+    foretold = None if stage1 is None else Stage1Prediction(stage1.name, read_stage1(stage1))
     table = analyze(folder, workers, tell)
     document = build_results(table, registration, resamples, seed, oracle, foretold)
     with FOLDER.made(out) as fresh:

@@ -28,7 +28,7 @@ from sar_analysis.results.optimality import Reference
 from sar_analysis.results.oraclegap import held_to
 from sar_analysis.results.registered import held_against
 from sar_analysis.results.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
-from sar_analysis.results.stagegap import Foretold, stage_gap
+from sar_analysis.results.stagegap import Stage1Prediction, stage_gap
 from sar_analysis.results.summary import NOISE, summarise
 from sar_analysis.results.upstream import upstream_claims
 from sar_analysis.stats.comparisons import comparisons_note
@@ -48,7 +48,7 @@ def build_results(
     resamples: int = 10_000,
     seed: int = 0,
     reference: Reference | None = None,
-    stage1: Foretold | None = None,
+    stage1: Stage1Prediction | None = None,
 ) -> dict[str, Any]:
     """The document of a table; refused when there is nothing to say or a value is no number."""
     check_options(resamples, seed)

@@ -31,7 +31,7 @@ METHOD = "mean of paired differences, jackknife over layouts, t, given these see
 
 
 @dataclass(frozen=True)
-class Foretold:
+class Stage1Prediction:
     """A file of Stage-1 results: its name, without folders, and its rows."""
 
     name: str

@@ -28,7 +28,7 @@ from sar_analysis.results.model import results_schema
 from sar_analysis.results.sections import coverage_curve
 from sar_analysis.table import Table, TableProblem
 from sar_core.errors import ContractError, InputError, MissingDataError
-from tests.unit.sar_analysis import recount
+from tests.oracles import recount
 from tests.unit.sar_analysis.bagmaker import Made, straight
 
 RESAMPLES = 400

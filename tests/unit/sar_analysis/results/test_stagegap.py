@@ -19,7 +19,7 @@ from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.results.conditions import group, merge
 from sar_analysis.results.document import build_results
 from sar_analysis.results.model import results_schema
-from sar_analysis.results.stagegap import Foretold, kendall_tau, stage_gap
+from sar_analysis.results.stagegap import Stage1Prediction, kendall_tau, stage_gap
 from sar_analysis.results.summary import NOISE
 from sar_analysis.stage1.rows import Stage1Row, read_stage1
 from sar_analysis.table import Table
@@ -148,7 +148,7 @@ def test_missions_without_victims_are_a_part_of_their_own(episodes: list[Episode
         for e in episodes
     ]
     rows = [*foretold(episodes), *foretold(absent, victim_absent=True)]
-    document = build_results(Table((*episodes, *absent), ()), resamples=200, stage1=Foretold("s.jsonl", rows))
+    document = build_results(Table((*episodes, *absent), ()), resamples=200, stage1=Stage1Prediction("s.jsonl", rows))
     parts = document["result"]["stage_gap"]["parts"]
     assert [part["victim_absent"] for part in parts] == [False, True]
     assert [m["words"] for m in parts[1]["metrics"]] == ["return", "coverage at 240 s", "false alarms per mission"]
@@ -162,7 +162,9 @@ def test_the_page_says_what_the_kinematic_stage_hides(episodes: list[EpisodeMetr
     lines = [json.dumps(row.model_dump(by_alias=True, exclude_none=True)) for row in foretold(episodes)]
     file.write_text("\n".join(lines))
     hit = [dataclasses.replace(episodes[0], collisions=2), *episodes[1:]]
-    document = build_results(Table(tuple(hit), ()), resamples=200, stage1=Foretold(file.name, read_stage1(file)))
+    document = build_results(
+        Table(tuple(hit), ()), resamples=200, stage1=Stage1Prediction(file.name, read_stage1(file))
+    )
     jsonschema.Draft202012Validator(results_schema()).validate(document)
     page = results_markdown(document)
     assert "Stage 1 cannot collide; Stage 2 counted 2 collisions in 72 missions." in page

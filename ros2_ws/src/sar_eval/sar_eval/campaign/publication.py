@@ -32,7 +32,7 @@ from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.render.wholefolder import FolderKind
 from sar_analysis.results.document import build_results
 from sar_analysis.results.optimality import load_reference
-from sar_analysis.results.stagegap import Foretold
+from sar_analysis.results.stagegap import Stage1Prediction
 from sar_analysis.stage1.medianseeds import choose
 from sar_analysis.stage1.rows import read_stage1
 from sar_analysis.table import analyze
@@ -202,7 +202,7 @@ def write_findings(folder: Path) -> None:
     (folder / SEEDS).write_text(json.dumps(choose(rows).plain(), indent=1) + "\n", encoding="utf-8")
     reference = reference_of(table.episodes[0].episode_set)
     oracle = None if reference is None else load_reference(reference)
-    document = build_results(table, reference=oracle, stage1=Foretold(ROWS, rows))
+    document = build_results(table, reference=oracle, stage1=Stage1Prediction(ROWS, rows))
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     (folder / "results.json").write_text(text + "\n", encoding="utf-8")
     (folder / "RESULTS.md").write_text(results_markdown(document), encoding="utf-8")

@@ -21,14 +21,14 @@ import scipy
 
 from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.results.document import build_results
-from sar_analysis.results.stagegap import Foretold
+from sar_analysis.results.stagegap import Stage1Prediction
 from sar_analysis.stage1.rows import Stage1Row
 from sar_analysis.table import analyze
 from sar_eval.episode.flight import fly_episode
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
-from tests.unit.sar_analysis import recompute, recount
-from tests.unit.sar_analysis.recount import Cell, Row
+from tests.oracles import recompute, recount
+from tests.oracles.recount import Cell, Row
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 
 def make_page(folder: Path, bags: list[Path]) -> Page:
-    foretold = Foretold("stage1.jsonl", [Stage1Row.model_validate(row) for row in FORETOLD])
+    foretold = Stage1Prediction("stage1.jsonl", [Stage1Row.model_validate(row) for row in FORETOLD])
     document = build_results(analyze(folder), stage1=foretold)
     text = f"{results_markdown(document)}\n{tables_markdown(document)}"
     return Page(text, [recompute.whole_row(bag) for bag in bags])

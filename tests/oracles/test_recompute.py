@@ -22,7 +22,7 @@ from sar_eval.episode.flight import fly_episode
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_sim.judging import scoring
-from tests.unit.sar_analysis import recompute
+from tests.oracles import recompute
 
 DIGITS = 1e-9
 SEPARATION_M = 3e-3
