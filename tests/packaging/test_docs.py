@@ -255,3 +255,9 @@ def test_the_page_of_verbs_does_not_depend_on_the_terminal(monkeypatch: pytest.M
 def test_every_page_is_listed() -> None:
     listed = {(ROOT / "docs" / target).resolve() for target in links(ROOT / "docs" / "README.md")}
     assert not [name(page) for page in DOCS if page.name != "README.md" and page not in listed]
+
+
+def test_files_that_the_walk_through_the_house_names_are_there() -> None:
+    files = {file.as_posix() for top in ("ros2_ws/src", "analysis") for file in (ROOT / top).rglob("*.py")}
+    named = re.findall(r"`([\w/]+\.py)`", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    assert named and not [path for path in named if not any(file.endswith("/" + path) for file in files)]
