@@ -652,6 +652,14 @@ SEED_RATES = (
 NOISE_ENVELOPE = ("missions_with_detection", "missions_with_false_alarm", "cep50_m")
 
 
+def register(added: Metric) -> Metric:
+    """Add a metric, from here on part of every table, figure, page and file that this process writes."""
+    if not added.key.isidentifier() or added.key in METRICS or added.label in {m.label for m in METRICS.values()}:
+        raise InputError(f"metric {added.key!r} ({added.label}): key or label are taken, or the key is no plain name")
+    METRICS[added.key] = added
+    return added
+
+
 def metric(key: str) -> Metric:
     """The entry of a key; a key that is not known, as in a document made elsewhere, is its own label."""
     return METRICS.get(key) or Metric(key, key.replace("_", " "), "", "")

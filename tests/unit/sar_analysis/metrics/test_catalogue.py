@@ -12,11 +12,12 @@ import pytest
 
 from sar_analysis.bags.reader import Bag
 from sar_analysis.metrics import catalogue
-from sar_analysis.metrics.catalogue import METRICS, Metric, estimated, metric, of_missions
+from sar_analysis.metrics.catalogue import METRICS, Metric, estimated, metric, of_missions, register
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.render.report import write_report
 from sar_analysis.results.model import results_schema
 from sar_analysis.table import analyze
+from sar_core.errors import InputError
 from tests.unit.sar_analysis.test_degenerate import campaign
 
 ROOT = Path(__file__).parents[4]
@@ -60,6 +61,8 @@ def test_the_page_on_metrics_holds_the_catalogue_as_it_is() -> None:
 def test_a_metric_is_added_by_its_entry_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for entry in (ADDED, DERIVED):
         monkeypatch.setitem(METRICS, entry.key, entry)
+        with pytest.raises(InputError, match=f"metric '{entry.key}'"):
+            register(entry)
     runs = campaign(tmp_path / "runs")
     table = analyze(runs)
     assert {"least_height_m", "speed_mps"} <= set(table.columns())

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from sar_core.errors import InputError
+from sar_eval.backends.backend import SpoiltError, Stop
+from sar_eval.backends.embedded import Simulator
 from sar_eval.backends.registry import choose_tier
+from sar_eval.campaign.manifest import file_sha256, input_hashes
 from sar_eval.episode.attempts import fly
-from sar_eval.scenario.model import FaultConfig, Scenario, Source
+from sar_eval.scenario import tiers
+from sar_eval.scenario.model import Episode, FaultConfig, Scenario, Source
 from sar_eval.scenario.prepare import prepare
-from sar_eval.scenario.tiers import fit, piloted, registry, repeats
+from sar_eval.scenario.tiers import Tier, fit, piloted, register, registry, repeats
 
 
 def test_the_embedded_tier_takes_a_scenario_as_it_is() -> None:
@@ -103,7 +110,7 @@ def test_a_tier_that_cannot_start_leaves_an_invalid_record(monkeypatch: pytest.M
 def test_who_asks_to_stop_while_a_tier_starts_is_heeded_and_nothing_is_flown_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from sar_eval.backends.backend import Stop, heed
+    from sar_eval.backends.backend import heed
     from sar_eval.episode import attempts as flying
 
     def wait_for_ever(_: object, __: float, stop: Stop) -> object:
@@ -115,3 +122,31 @@ def test_who_asks_to_stop_while_a_tier_starts_is_heeded_and_nothing_is_flown_aga
     record = fly(prepare(Scenario(drones=2, radio=None), 0, 0, "sih"), None, stop=lambda: next(asked))
     assert record.result["invalid_reason"] == "interrupted"
     assert record.run["spoilt_attempts"] == [], "who stops a flight has not spoilt it"
+
+
+def open_nowhere(episode: Episode, speed: float, stop: Stop) -> Simulator:
+    """The door of a tier of this test's own."""
+    raise SpoiltError("nowhere", "there is nothing to fly in")
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(tiers, "_KNOWN", dict(registry()))
+    registry.cache_clear()
+    yield register(Tier("nowhere", "nothing", f"{__name__}:open_nowhere", "", autopilots=False)).name
+    registry.cache_clear()
+
+
+def test_a_tier_of_ones_own_is_flown_in_its_own_backend(nowhere: str) -> None:
+    episode = prepare(Scenario(drones=2, radio=None), 0, 0, nowhere)
+    assert "-nowhere-" in episode.episode_id
+    with pytest.raises(SpoiltError, match="nothing to fly in"):
+        fly(episode, None)
+    assert input_hashes(episode)["tier_sha256"] == file_sha256(Path(__file__))
+    assert "tier_sha256" not in input_hashes(prepare(Scenario(drones=2, radio=None), 0, 0))
+
+
+@pytest.mark.parametrize("name", ["nowhere", "sih", "two words"])
+def test_a_name_that_is_taken_or_no_name_is_refused(nowhere: str, name: str) -> None:
+    with pytest.raises(InputError, match=f"tier '{name}'"):
+        register(Tier(name, "", "", ""))

@@ -17,11 +17,13 @@ from sar_eval.episode.record import Record
 from sar_eval.scenario.episodeset import set_path
 from sar_eval.scenario.prepare import calibration_path, radio_path
 from sar_eval.scenario.resources import params_path, share_dir, vehicle_path, world_path
+from sar_eval.scenario.tiers import tier_named
 from sar_swarm.piloting.patternlist import pattern_file
 
 _FILES: dict[str, tuple[str, tuple[Callable[[str], object], ...]]] = {
     "world": ("world", (world_path,)),
     "pattern": ("pattern", (pattern_file,)),
+    "tier": ("tier", (lambda name: tier_named(name).file,)),
     "vehicle": ("vehicle", (vehicle_path, params_path)),
     "radio": ("radio", (radio_path,)),
     "calibration": ("radio", (calibration_path,)),

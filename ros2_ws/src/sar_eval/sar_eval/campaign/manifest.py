@@ -24,7 +24,7 @@ from sar_eval.campaign.plan import CampaignPlan
 from sar_eval.campaign.sources import code, leaves, stage1_sources
 from sar_eval.scenario.model import SET_DECIDES, Episode
 from sar_eval.scenario.resources import share_dir
-from sar_eval.scenario.tiers import piloted
+from sar_eval.scenario.tiers import OWN, piloted, tier_named
 from sar_swarm.piloting.patternlist import LEARNED, STANDARD, pattern_file
 
 MANIFEST = "manifest.json"
@@ -132,6 +132,9 @@ def input_hashes(episode: Episode) -> dict[str, Any]:
         found["models_sha256"] = _digest(models)
     if episode.scenario.pattern not in (*STANDARD, LEARNED):
         found["pattern_sha256"] = file_sha256(pattern_file(episode.scenario.pattern))
+    tier = tier_named(episode.tier)
+    if tier not in OWN and not tier.backend.startswith("sar_gazebo."):
+        found["tier_sha256"] = file_sha256(tier.file)
     return found
 
 

@@ -35,7 +35,8 @@ def fly(
     ``tell`` hears of each as it happens. The bag is the last attempt's.
     """
     if not piloted(episode.tier):
-        return fly_episode(episode, bag, watch, stop, csi)
+        with backend_of(episode) as backend:
+            return fly_episode(episode, bag, watch, stop, csi, backend)
     return repeat(lambda: _attempt(episode, bag, watch, stop, csi, speed), bag, stop, retries, tell)
 
 

@@ -1,16 +1,19 @@
 """The tiers an episode can be flown on: one registry, and what each of them can and cannot do.
 
-A tier of another package registers itself by an entry point of the group ``sar_eval.tiers`` that names its
-:class:`Tier`. What a tier needs may be missing on this machine, so its doors are named and opened when it flies.
+A tier of another package is registered by an entry point of the group ``sar_eval.tiers`` that names its :class:`Tier`;
+for one process, :func:`register` does. What a tier needs may be missing on this machine, so its doors are named and
+opened when it flies.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sar_core.errors import InputError
@@ -48,6 +51,11 @@ class Tier:
     patience: Mapping[str, float] = field(default_factory=dict)
     """Least limits of a graph's settings at real time, by their names."""
 
+    @property
+    def file(self) -> Path:
+        """The source file of what it flies in, for who must know whether it has changed."""
+        return Path(inspect.getfile(self.open("backend")))
+
     def open(self, door: str) -> Any:
         """What stands behind one of its doors."""
         module, _, name = getattr(self, door).partition(":")
@@ -76,18 +84,29 @@ OWN = (
 )
 
 
+_KNOWN = {tier.name: tier for tier in OWN}
+
+
 @cache
 def registry() -> dict[str, Tier]:
     """Every tier by name, lowest first: ours, then those of other packages."""
-    others = importlib.metadata.entry_points(group=ENTRY_POINTS)
-    return {tier.name: tier for tier in (*OWN, *(point.load() for point in others))}
+    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        _KNOWN.setdefault(point.name, point.load())
+    return _KNOWN
+
+
+def register(tier: Tier) -> Tier:
+    """Add a tier, from here on known by its name in this process."""
+    if not tier.name.isidentifier() or tier.name in registry():
+        raise InputError(f"tier {tier.name!r}: registered already, or no name for a part of an episode's id")
+    _KNOWN[tier.name] = tier
+    return tier
 
 
 def tier_named(name: str) -> Tier:
-    """A tier by name; other packages are only asked for what is not ours."""
-    own = next((tier for tier in OWN if tier.name == name), None)
-    if own is not None:
-        return own
+    """A tier by name; other packages are only asked for what is not known yet."""
+    if name in _KNOWN:
+        return _KNOWN[name]
     if name not in registry():
         raise InputError(f"backend {name!r} is not known; allowed: {', '.join(registry())}, auto")
     return registry()[name]
