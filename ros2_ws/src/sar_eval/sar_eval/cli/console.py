@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -61,3 +62,10 @@ def tier_of(backend: str) -> str:
         note(why)
     require(tier)
     return tier
+
+
+def scenario_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a verb's options those that were given and are keys of a scenario."""
+    from sar_eval.scenario.model import Scenario
+
+    return {key: value for key, value in given.items() if key in Scenario.model_fields and value is not None}

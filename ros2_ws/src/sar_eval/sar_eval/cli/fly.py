@@ -8,7 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from sar_core.errors import InputError
-from sar_eval.cli.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, err, note, say, stop, tier_of
+from sar_eval.cli.console import (
+    BACKEND_HELP,
+    PATTERN_HELP,
+    Json,
+    SimSpeed,
+    err,
+    note,
+    say,
+    scenario_options,
+    stop,
+    tier_of,
+)
 from sar_eval.cli.console import bar as bar_of
 from sar_eval.cli.recordtable import conclude
 
@@ -54,33 +65,15 @@ def run(
 
     Example: sar-eval run --world forest --drones 6 --seed 3 --out runs/forest
     """
+    given = scenario_options(locals())
     from sar_eval.bag.folders import ready_folder
     from sar_eval.episode.attempts import fly as fly_mission
     from sar_eval.scenario.model import load_scenario
     from sar_eval.scenario.prepare import prepare
 
-    given = {
-        "world": world,
-        "drones": drones,
-        "pattern": pattern,
-        "policy": policy,
-        "pursuit": pursuit,
-        "vehicle": vehicle,
-        "duration_s": duration_s,
-        "altitude_m": altitude_m,
-        "speed_mps": speed_mps,
-        "wind_mps": wind_mps,
-        "sigma": sigma,
-        "kappa": kappa,
-        "victims": victims,
-        "decoys": decoys,
-        "victim_absent": victim_absent,
-        "episode_set": episode_set,
-        "radio": radio,
-    }
     if record_ not in (None, "csi"):
         raise InputError(f"--record {record_}: not known; allowed: csi")
-    scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
+    scenario, source = load_scenario(config, given)
     plan = prepare(scenario, seed, episode, tier_of(backend), source)
     if bag:
         ready_folder(out_dir)

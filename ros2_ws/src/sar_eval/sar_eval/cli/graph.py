@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sar_core.errors import InputError
-from sar_eval.cli.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, err, note, stop
+from sar_eval.cli.console import BACKEND_HELP, PATTERN_HELP, Json, SimSpeed, err, note, scenario_options, stop
 from sar_eval.cli.console import bar as bar_of
 
 
@@ -39,6 +39,7 @@ def graph(
 
     Example: sar-eval graph --world village --seed 3 --out runs/graph
     """
+    given = scenario_options(locals())
     from sar_eval.bag.folders import ready_folder
     from sar_eval.cli.console import tier_of
     from sar_eval.cli.recordtable import conclude
@@ -50,16 +51,7 @@ def graph(
     require_ros()
     if record_ not in (None, "csi"):
         raise InputError(f"--record {record_}: not known; allowed: csi")
-    given = {
-        "world": world,
-        "drones": drones,
-        "pattern": pattern,
-        "duration_s": duration_s,
-        "sigma": sigma,
-        "kappa": kappa,
-        "episode_set": episode_set,
-    }
-    scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
+    scenario, source = load_scenario(config, given)
     plan = prepare(scenario, seed, episode, tier_of(backend), source)
     if bag:
         ready_folder(out_dir)

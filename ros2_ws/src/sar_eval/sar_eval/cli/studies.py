@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from sar_core.errors import InputError
-from sar_eval.cli.console import PATTERN_HELP, Json, bar, note, out, say
+from sar_eval.cli.console import PATTERN_HELP, Json, bar, note, out, say, scenario_options
 
 Workers = Annotated[int, typer.Option(help="Processes that fly at the same time.")]
 DEFAULT_WORKERS = os.cpu_count() or 1
@@ -66,25 +66,13 @@ def missions(
 
     Example: sar-eval missions --world village --missions 200 --out village.jsonl
     """
+    given = scenario_options(locals())
     from sar_eval.episode.pool import fly_one, plan_missions, spread
     from sar_eval.scenario.model import load_scenario
     from sar_eval.scenario.prepare import prepare
     from sar_eval.studies.missions import summarise
 
-    given: dict[str, Any] = {
-        "world": world,
-        "pattern": pattern,
-        "drones": drones,
-        "sigma": sigma,
-        "kappa": kappa,
-        "gate": gate,
-        "attention": attention,
-        "victims": victims,
-        "decoys": decoys,
-        "victim_absent": victim_absent,
-        "radio": radio,
-    }
-    scenario, source = load_scenario(config, {key: value for key, value in given.items() if value is not None})
+    scenario, source = load_scenario(config, given)
     specs = plan_missions(scenario, count, first_seed)
     prepare(scenario, specs[0].seed, specs[0].index, source=source)
     if target is not None and target.exists():
