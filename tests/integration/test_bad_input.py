@@ -306,7 +306,7 @@ def test_a_bag_is_never_overwritten(warm, sar_eval, in_tmp):
     bag = Path(json.loads(first.stdout)["run"]["bag"])
     before = {file.name: file.read_bytes() for file in bag.iterdir()}
     second = sar_eval(*command)
-    check_refused((second.returncode, second.stderr), 1, (str(bag), "exists already", "another name"))
+    check_refused((second.returncode, second.stderr), 1, (str(bag), "exists already", "another --out"))
     assert second.stdout == ""
     assert {file.name: file.read_bytes() for file in bag.iterdir()} == before
     assert [item.name for item in Path("out").iterdir()] == [bag.name]

@@ -22,4 +22,5 @@ def describe_validation(path: Path, error: ValidationError) -> str:
         return f"{path}: unknown key {key!r} (value {given!r}); remove it or correct its name"
     if first["type"] == "missing":
         return f"{path}: key {key!r} is missing"
-    return f"{path}: {key} = {given!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    said = first["msg"].removeprefix("Value error, ")
+    return f"{path}: {key} = {given!r}: {said[0].lower()}{said[1:]}"

@@ -127,3 +127,10 @@ def test_reading_the_list_is_quick() -> None:
     script = "import sys; import sar_swarm.piloting.patternlist as p; p.names(); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "False"
+
+
+def test_a_route_that_leaves_the_area_is_refused_with_its_waypoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patternlist, "_PATTERNS", dict(patternlist._PATTERNS))
+    patternlist.register(Pattern("astray", "out", route=lambda *_: np.array([[1.0, 1.0], [250.0, 1.0]])))
+    with pytest.raises(InputError, match=r"'astray': drone 1's waypoint 1 \(250, 1\) lies outside the area, 0 to 200"):
+        fixed_route("astray", (0.0, 0.0, 200.0, 100.0), 1, 0, 28.0, 0.1)

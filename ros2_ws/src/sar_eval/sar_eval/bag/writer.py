@@ -87,6 +87,10 @@ def qos_profile(latched: bool) -> str:
     return str(yaml.safe_dump([profile], sort_keys=False))
 
 
+_NOTHING = (0, 0, -1)
+"""Before every message: stamp, channel, sequence."""
+
+
 class BagWriter:
     """Records one episode. Messages may arrive topic by topic; ``flush`` puts what has arrived in order and on disk."""
 
@@ -104,7 +108,7 @@ class BagWriter:
         self._topics = ordered
         self._next = dict.fromkeys(self._ids.values(), 0)
         self._latest = dict.fromkeys(self._ids.values(), 0)
-        self._written = (0, 0, -1)
+        self._written = _NOTHING
         self._clear()
 
     @property
@@ -170,9 +174,12 @@ class BagWriter:
         return self._folder.seal(self._file, {self._ids[topic.name]: topic for topic in self._topics})
 
     def abandon(self) -> None:
-        """Stop here: what was flushed stays in the partial folder."""
+        """Stop here: what was flushed stays in the partial folder; where nothing was, there is nothing to keep."""
         self._clear()
-        self._folder.release()
+        if self._written == _NOTHING:
+            self._folder.discard()
+        else:
+            self._folder.release()
 
     def discard(self) -> None:
         """Stop here and leave nothing: for a bag that got no message."""
@@ -213,7 +220,7 @@ def refuse_existing(directory: Path) -> None:
     """A bag, or the beginning of one, is never overwritten."""
     for path in (directory, partial_of(directory)):
         if os.path.lexists(path):
-            raise InputError(f"{path}: exists already and bags are never overwritten; choose another name")
+            raise InputError(f"{path}: exists already and bags are never overwritten; give another --out, or delete it")
 
 
 def partial_of(directory: Path) -> Path:

@@ -94,7 +94,9 @@ def main() -> None:
         code = ending.exit_code
     except UsageError as error:
         if text := error.format_message():  # empty where no verb was given and the help has been shown
-            print(f"error: {' '.join(text.split())} (see sar-eval --help)", file=sys.stderr)
+            verb = next((word for word in sys.argv[1:2] if any(word in verbs for verbs in PANELS.values())), "")
+            where = f"sar-eval {verb} --help" if verb else "sar-eval --help"
+            print(f"error: {' '.join(text.split())} (see {where})", file=sys.stderr)
         code = InputError.exit_code
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED

@@ -27,8 +27,15 @@ from sar_eval.cli.recordtable import conclude
 def _compile(episode: Any) -> float:
     from sar_eval.episode.kernels import compile_kernels
 
+    told: list[str] = []
+
+    def tell(number: int, of: int, what: str) -> None:
+        if not told and not err.is_terminal:
+            note("compiling the simulator, once per machine and version: minutes")
+        told.append(what)
+
     with err.status("compiling the simulator (about a minute on a new machine, then cached)"):
-        return compile_kernels(episode)
+        return compile_kernels(episode, tell)
 
 
 def run(

@@ -43,6 +43,8 @@ class DrawnMission:
 def read_mission(bag: Path) -> DrawnMission:
     """Read a bag with the definitions it carries."""
     files = sorted(bag.glob("*.mcap")) if bag.is_dir() else [bag]
+    if bag.name.endswith(".partial"):
+        raise InputError(f"{bag}: the recording was not finished; sar-eval bag repair saves what it holds")
     if len(files) != 1 or not files[0].is_file():
         raise InputError(f"{bag}: not a recorded episode (a folder with one .mcap file)")
     times: list[float] = []

@@ -23,6 +23,8 @@ from sar_swarm.planning.routes import Area, Point, clamp, inner_area
 
 Floats = NDArray[np.float64]
 
+ROUNDING_M = 1e-6
+"""By which a waypoint on the edge of the area may lie outside it."""
 MEMORY = 256
 """Remembered places per drone of the swarm: 3.6 km of path each at a swath of 28 m."""
 HEADINGS = 8
@@ -68,6 +70,14 @@ def fixed_route(pattern: str, area: Area, drones: int, index: int, swath_m: floa
     way = np.asarray(function_of(found.route)(area, drones, index, swath_m, overlap), dtype=np.float64)
     if way.ndim != 2 or way.shape[1] != 2 or not len(way) or not np.isfinite(way).all():
         raise InputError(f"pattern {found.name!r}: drone {index + 1}'s route is no finite array [K, 2]")
+    low, high = np.array(area[:2]) - ROUNDING_M, np.array(area[2:]) + ROUNDING_M
+    outside = np.flatnonzero(((way < low) | (way > high)).any(axis=1))
+    if len(outside):
+        (x, y), (west, south, east, north) = way[outside[0]], area
+        raise InputError(
+            f"pattern {found.name!r}: drone {index + 1}'s waypoint {outside[0]} ({x:g}, {y:g}) lies outside the area, "
+            f"{west:g} to {east:g} east and {south:g} to {north:g} north"
+        )
     return way
 
 
