@@ -46,7 +46,7 @@ class Flown:
 
     def states(self, drone: int) -> dict[str, float]:
         """When (search time) each state was first entered by one drone."""
-        begin, entered = self.flight.search_begin_s, {}
+        begin, entered = self.flight.score.orders.search_begin_s, {}
         for row in self.result["failsafes"]:
             if row["drone"] == drone + 1:
                 entered.setdefault(row["state"], row["time_s"] - begin)
@@ -86,7 +86,7 @@ def assert_others_flew_on(flown: Flown, sick: int = 1) -> None:
         if drone != sick:
             assert row["failsafe"] == "nominal", row
             assert flown.speed(drone, BEGIN_S + 8.0) > 1.0 or flown.result["drones"][drone]["path_m"] > 150.0
-            assert math.dist((row["x"], row["y"]), flown.flight.plans[drone].home[:2]) < 3.0 and row["z"] < 0.5
+            assert math.dist((row["x"], row["y"]), flown.flight.swarm.plans[drone].home[:2]) < 3.0 and row["z"] < 0.5
 
 
 def test_without_faults_there_is_nothing_to_tell() -> None:
@@ -122,7 +122,7 @@ def test_a_drone_with_a_dead_motor_falls_with_its_motors_off() -> None:
     flown = fly(fault("motor_loss", 1.0))
     assert flown.states(1)["controlled_descent"] == pytest.approx(BEGIN_S, abs=0.3)
     assert flown.position[flown.at(BEGIN_S + 10.0), 1, 2] < 1.0
-    assert not flown.flight.commands[1].armed
+    assert not flown.flight.swarm.commands[1].armed
     assert flown.result["collisions"] == flown.result["collisions_by_kind"]["drone_ground"] == 1
     assert_recorded(flown)
     assert_others_flew_on(flown)
@@ -148,7 +148,7 @@ def test_a_drone_cut_off_stops_after_three_seconds_and_goes_home_after_thirty() 
     assert entered["return_to_home"] == pytest.approx(BEGIN_S + 30.05, abs=0.3)
     still = slice(flown.at(BEGIN_S + 10.0), flown.at(BEGIN_S + 29.0))
     assert np.linalg.norm(flown.velocity[still, 1], axis=1).max() < 2.0
-    assert math.dist(flown.position[-1, 1, :2], flown.flight.plans[1].home[:2]) < 3.0
+    assert math.dist(flown.position[-1, 1, :2], flown.flight.swarm.plans[1].home[:2]) < 3.0
     assert_recorded(flown)
     assert_others_flew_on(flown)
 
@@ -162,7 +162,7 @@ def test_a_link_that_comes_back_lets_it_fly_on() -> None:
 @pytest.mark.parametrize("charge", [0.19, 0.14, 0.02])
 def test_what_a_low_battery_does_depends_on_how_low(charge: float) -> None:
     flown = fly(fault("low_battery", charge))
-    entered, home = flown.states(1), flown.flight.plans[1].home
+    entered, home = flown.states(1), flown.flight.swarm.plans[1].home
     last, then = flown.position[-1, 1], flown.position[flown.at(BEGIN_S), 1]
     state = {0.19: "low_battery_warn", 0.14: "return_to_home", 0.02: "emergency_land"}[charge]
     assert entered[state] == pytest.approx(BEGIN_S, abs=0.3)
@@ -212,7 +212,7 @@ def test_a_lost_drone_falls_and_the_others_cover_its_strip(begin_s: float) -> No
     flown = fly({**fault("drone_lost"), "begin_s": begin_s}, drones=4, duration_s=600.0)
     assert flown.position[flown.at(begin_s + 4.0), 1, 2] < 1.0
     assert flown.result["collisions"] == flown.result["collisions_by_kind"]["drone_ground"] == 1
-    cover = flown.flight.coverage
+    cover = flown.flight.score.coverage
     scanned = np.isfinite(cover.first_scan_s)
     columns = scanned.shape[1] // 4
     assert scanned[:, columns : 2 * columns].mean() >= 0.95
