@@ -36,15 +36,16 @@ fi
 flying=
 beating=
 stopped=
-# Begun before the traps, and without our output: whoever reads that waits until nobody holds it any more.
+# Begun before the traps, and without our output: whoever reads that waits until nobody holds it any more. It writes
+# itself, for a `touch` of its own would outlive it and could bring the file back.
 if [ -n "$alive" ]; then
-    while kill -0 $$ 2>/dev/null && touch "$alive"; do sleep 1; done >/dev/null 2>&1 &
+    while kill -0 $$ 2>/dev/null && : >"$alive"; do sleep 1; done >/dev/null 2>&1 &
     beating=$!
 fi
 trap 'stopped=yes; [ -z "$flying" ] || kill -TERM "$flying" 2>/dev/null' TERM INT
 # However it ends, vehicles in other containers leave when this file is gone or no longer touched.
 over() {
-    [ -z "$beating" ] || kill "$beating" 2>/dev/null
+    [ -z "$beating" ] || { kill "$beating" && wait "$beating"; } 2>/dev/null || true
     [ -z "$alive" ] || { rm -f "$alive" && touch "$SAR_HANGAR/over"; }
 }
 trap over EXIT
