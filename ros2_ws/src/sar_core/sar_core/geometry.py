@@ -1,4 +1,4 @@
-"""Obstacles as arrays, and exact distances to them.
+"""Obstacles and fences as arrays, and exact distances to them.
 
 An obstacle is one row of 8 numbers, ENU metres and radians::
 
@@ -7,6 +7,8 @@ An obstacle is one row of 8 numbers, ENU metres and radians::
 kind BOX:      a, b, h are half extents along the box's own x, y and z; yaw turns it about z.
 kind CYLINDER: a is the radius, h the half height, the axis is vertical; b and yaw are 0.
 Both are convex and upright, so the distance along a straight flight segment is a convex function.
+
+A fence is a polygon, its corners float64[V, 2] in order; V = 0 is none.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_core.compiled import compiled
+from sar_core.compiled import compiled, inlined
 
 Floats = NDArray[np.float64]
 
@@ -123,3 +125,38 @@ def segment_distance(row: Floats, a: Floats, b: Floats) -> tuple[float, float]:
             best = d
             s = end
     return best, s
+
+
+@inlined
+def to_edge(px: float, py: float, fence: Floats, k: int) -> tuple[float, float]:
+    """From the point to the nearest point of the k-th edge."""
+    n = fence.shape[0]
+    ax, ay = fence[k, 0], fence[k, 1]
+    ex, ey = fence[(k + 1) % n, 0] - ax, fence[(k + 1) % n, 1] - ay
+    length = ex * ex + ey * ey
+    t = 0.0 if length <= 0.0 else min(max(((px - ax) * ex + (py - ay) * ey) / length, 0.0), 1.0)
+    return ax + t * ex - px, ay + t * ey - py
+
+
+@compiled
+def room(px: float, py: float, fence: Floats) -> tuple[float, float, float]:
+    """Distance to the polygon (negative outside, infinite without one) and the unit vector towards its nearest edge."""
+    best, bx, by = np.inf, 0.0, 0.0
+    inside = False
+    n = fence.shape[0]
+    for k in range(n):
+        dx, dy = to_edge(px, py, fence, k)
+        d = dx * dx + dy * dy
+        if d < best:
+            best, bx, by = d, dx, dy
+        ay, by2 = fence[k, 1], fence[(k + 1) % n, 1]
+        if (ay > py) != (by2 > py):
+            cross = fence[k, 0] + (py - ay) / (by2 - ay) * (fence[(k + 1) % n, 0] - fence[k, 0])
+            if px < cross:
+                inside = not inside
+    if n == 0:
+        return np.inf, 0.0, 0.0
+    distance = math.sqrt(best)
+    if distance > 0.0:
+        bx, by = bx / distance, by / distance
+    return (distance if inside else -distance), bx, by

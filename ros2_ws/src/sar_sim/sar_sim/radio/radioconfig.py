@@ -91,7 +91,7 @@ def load_radio(path: Path) -> RadioConfig:
 def _read(path: Path) -> dict[str, Any]:
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path}: cannot read the radio file ({' '.join(str(error).split())})") from error
     if not isinstance(raw, dict):
         raise InputError(f"{path}: a radio file is a mapping of keys to values, found {type(raw).__name__}")

@@ -62,6 +62,22 @@ def silence(stamp_ns: int) -> Frames:
     return Frames(stamp_ns, nothing.astype(np.uint64), nothing.astype(np.bool_), nothing, np.zeros(shape, np.int8))
 
 
+class Reception(NamedTuple):
+    """The links of N drones to M devices, changed in place."""
+
+    cursor: NDArray[np.int64]  # [M] of `place_devices`
+    device: Floats  # [M, 4] of `place_devices`
+    last: Floats  # [N, 3] where the drones were
+    paths: Floats  # [N, M, P, PATH]
+    counts: NDArray[np.int64]  # [N, M] of paths, 0 where they must be found
+    shadow: Floats  # [N, M] standard normal
+    channel: Floats  # [N, M, ANTENNAS, subcarriers, 2] sqrt(mW), noiseless
+    noise_mw: Floats  # [N]
+    heard: NDArray[np.bool_]  # [N, M]
+    tally: NDArray[np.int64]  # [N] of frames heard
+    used: NDArray[np.int64]  # [N, M] of the link's noise block
+
+
 @compiled
 def receive(
     tick: int,
@@ -70,25 +86,17 @@ def receive(
     budget: Budget,
     sources: Transmitters,
     sends: NDArray[np.bool_],
-    cursor: NDArray[np.int64],
-    device: Floats,
     drone: Floats,
     attitude: Floats,
-    last: Floats,
     draws: Floats,
-    paths: Floats,
-    counts: NDArray[np.int64],
-    shadow: Floats,
-    channel: Floats,
-    noise_mw: Floats,
-    heard: NDArray[np.bool_],
-    tally: NDArray[np.int64],
-    used: NDArray[np.int64],
+    links: Reception,
 ) -> bool:
-    """Which frames arrive, how many per drone (tally [N]), and their noiseless channels in sqrt(mW)
-    [N, M, ANTENNAS, subcarriers, 2]. Returns whether a link that heard something has used up its noise."""
+    """Which frames arrive, how many per drone, and their channels. Returns whether a link that heard something has used
+    up its noise."""
+    device, paths, counts, shadow = links.device, links.paths, links.counts, links.shadow
+    last, noise_mw, heard, tally = links.last, links.noise_mw, links.heard, links.tally
     n, m = drone.shape[0], device.shape[0]
-    place_devices(sources, time_s, cursor, device, sends)
+    place_devices(sources, time_s, links.cursor, device, sends)
     dry = False
     for i in range(n):
         tally[i] = 0
@@ -126,7 +134,7 @@ def receive(
                 most += math.sqrt(re * re + im * im)
             if (amplitude * most) ** 2 < least:
                 continue
-            out = channel[i, j]
+            out = links.channel[i, j]
             sto_m = budget.sto_range_m * (2.0 * draws[i, j, 3] - 1.0)
             add_channel(
                 paths[i, j],
@@ -146,7 +154,7 @@ def receive(
             if power / (ANTENNAS * WIDTH) >= least:
                 heard[i, j] = True
                 tally[i] += 1
-                dry = dry or used[i, j] == NOISE_BLOCK
+                dry = dry or links.used[i, j] == NOISE_BLOCK
     return dry
 
 
@@ -216,12 +224,9 @@ def impair(
 
 @compiled
 def finish(
-    heard: NDArray[np.bool_],
-    channel: Floats,
+    links: Reception,
     bits: NDArray[np.uint16],
-    used: NDArray[np.int64],
     normals: NDArray[np.float32],
-    noise_mw: Floats,
     sigma: float,
     theta: Floats,
     draws: Floats,
@@ -231,6 +236,7 @@ def finish(
     csi: NDArray[np.int8],
 ) -> None:
     """Impair every frame heard; row r of order, rssi and csi is the r-th of them, drone by drone."""
+    channel, noise_mw, heard, used = links.channel, links.noise_mw, links.heard, links.used
     r = 0
     for i in range(heard.shape[0]):
         for j in range(heard.shape[1]):
@@ -293,23 +299,26 @@ class Receiver:
         self._sends = np.zeros((BLOCK, m), dtype=np.bool_)
         samples = THERMAL + (THERMAL // 2 if sigma > 0.0 else 0)
         self._bits = np.zeros((n, m, NOISE_BLOCK, samples), dtype=np.uint16)
-        self._used = np.full((n, m), NOISE_BLOCK, dtype=np.int64)
-        self._paths = np.zeros((n, m, 2 + config.max_reflections, PATH))
-        self._counts = np.zeros((n, m), dtype=np.int64)
-        self._shadow = np.array([[rng.standard_normal() for rng in row] for row in self._frame_rng]).reshape(n, m)
-        self._cursor = np.zeros(m, dtype=np.int64)
-        self._device = np.full((m, 4), np.nan)
-        self._last = np.full((n, 3), np.nan)
-        self._channel = np.zeros((n, m, ANTENNAS, WIDTH, 2))
-        self._noise = np.zeros(n)
-        self._heard = np.zeros((n, m), dtype=np.bool_)
-        self._tally = np.zeros(n, dtype=np.int64)
+        self._links = Reception(
+            cursor=np.zeros(m, dtype=np.int64),
+            device=np.full((m, 4), np.nan),
+            last=np.full((n, 3), np.nan),
+            paths=np.zeros((n, m, 2 + config.max_reflections, PATH)),
+            counts=np.zeros((n, m), dtype=np.int64),
+            shadow=np.array([[rng.standard_normal() for rng in row] for row in self._frame_rng]).reshape(n, m),
+            channel=np.zeros((n, m, ANTENNAS, WIDTH, 2)),
+            noise_mw=np.zeros(n),
+            heard=np.zeros((n, m), dtype=np.bool_),
+            tally=np.zeros(n, dtype=np.int64),
+            used=np.full((n, m), NOISE_BLOCK, dtype=np.int64),
+        )
 
     def listen(self, stamp_ns: int, tick: int, positions: Floats, attitudes: Floats) -> list[Frames]:
         """What each drone receives at a tick, for true positions [N, 3] (ENU) and attitudes [N, 4] (w x y z)."""
         self._draw(tick // BLOCK)
         row = tick % BLOCK
         draws = self._draws[row]
+        links = self._links
         dry = receive(
             tick,
             stamp_ns * 1e-9,
@@ -317,43 +326,20 @@ class Receiver:
             self._budget,
             self._sources,
             self._sends[row],
-            self._cursor,
-            self._device,
             np.ascontiguousarray(positions, dtype=np.float64),
             np.ascontiguousarray(attitudes, dtype=np.float64),
-            self._last,
             draws,
-            self._paths,
-            self._counts,
-            self._shadow,
-            self._channel,
-            self._noise,
-            self._heard,
-            self._tally,
-            self._used,
+            links,
         )
         if dry:
             self._draw_noise()
-        tally = self._tally.tolist()
+        tally = links.tally.tolist()
         total = sum(tally)
         order = np.empty(total, dtype=np.int64)
         rssi = np.empty(total)
         csi = np.empty((total, ANTENNAS, WIDTH, 2), dtype=np.int8)
-        finish(
-            self._heard,
-            self._channel,
-            self._bits,
-            self._used,
-            NORMALS,
-            self._noise,
-            self._sigma,
-            self._theta[row],
-            draws,
-            self._budget,
-            order,
-            rssi,
-            csi,
-        )
+        theta = self._theta[row]
+        finish(links, self._bits, NORMALS, self._sigma, theta, draws, self._budget, order, rssi, csi)
         address, beacon = self._address[order], self._beacon[order]
         frames = []
         first = 0
@@ -364,12 +350,12 @@ class Receiver:
         return frames
 
     def _draw_noise(self) -> None:
-        for i, j in np.argwhere(self._heard & (self._used == NOISE_BLOCK)):
+        for i, j in np.argwhere(self._links.heard & (self._links.used == NOISE_BLOCK)):
             bits = self._bits[i, j]
             bits[:, :THERMAL] = _random_bits(self._noise_rng[i][j], THERMAL)
             if self._sigma > 0.0:
                 bits[:, THERMAL:] = _random_bits(self._amplitude_rng[i][j], THERMAL // 2)
-            self._used[i, j] = 0
+            self._links.used[i, j] = 0
 
     def _draw(self, block: int) -> None:
         """Draw ahead to a block of ticks; blocks that nobody asked for are drawn and dropped."""
@@ -440,8 +426,8 @@ def bench_link_frame(world: World, config: RadioConfig, ticks: int = 1000) -> tu
     began = time.process_time()
     for k in range(peers):
         i, j = k % 4, k // 4 % 4
-        place, count = receiver._device[j, :3], int(receiver._counts[i, j])
-        channel = direct_channel(receiver._paths[i, j], count, place, positions[i], axis, 1.0, rng.random(), 1e-8)
+        place, count = receiver._links.device[j, :3], int(receiver._links.counts[i, j])
+        channel = direct_channel(receiver._links.paths[i, j], count, place, positions[i], axis, 1.0, rng.random(), 1e-8)
         normals = rng.standard_normal(THERMAL + THERMAL // 2)
         direct_frame(channel, normals, 1e-12, 0.05, rng.vonmises(0.0, 8.0), rng.random(), receiver._budget)
     return ours, (time.process_time() - began) / max(peers, 1)

@@ -19,10 +19,10 @@ from sar_sim.vehicle.autopilot import Gains
 from sar_sim.vehicle.estimator import FilterGains, design_filter
 from sar_sim.vehicle.parameters import assumed_noise, gains_from, mixer_from, read_parameters
 from sar_sim.vehicle.rigidbody import Airframe, rotor_decay
-from sar_sim.vehicle.vehicle import STEP_S, Noise, as_record
+from sar_sim.vehicle.rows import Constants, Noise, Records, as_record
+from sar_sim.vehicle.vehicle import STEP_S
 
 Floats = NDArray[np.float64]
-Records = NDArray[np.void]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Triple = tuple[Nonnegative, Nonnegative, Nonnegative]
@@ -83,16 +83,11 @@ class Vehicle:
     sha256: str
 
     @cached_property
-    def constants(self) -> tuple[Records, Records, Floats, Floats, Floats, Records, Records]:
-        """Airframe, gains, rotor decay, mixer and inverse, filter gains and noise, as the kernel takes them."""
-        return (
-            as_record(self.airframe),
-            as_record(self.gains),
-            rotor_decay(self.airframe, STEP_S),
-            self.mix,
-            self.unmix,
-            as_record(self.filter_gains),
-            as_record(self.noise),
+    def constants(self) -> Records:
+        """The same as the kernel takes it: one record of Constants."""
+        decay = rotor_decay(self.airframe, STEP_S)
+        return as_record(
+            Constants(self.airframe, self.gains, decay, self.mix, self.unmix, self.filter_gains, self.noise)
         )
 
 
@@ -100,7 +95,7 @@ def _read(path: Path) -> tuple[Any, bytes]:
     try:
         text = path.read_bytes()
         return yaml.safe_load(text), text
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path}: cannot read the vehicle file ({error})".replace("\n", " ")) from error
 
 

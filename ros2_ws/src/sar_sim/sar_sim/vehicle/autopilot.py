@@ -120,6 +120,9 @@ SETPOINT = 11
 TILT_SLEW = 0.2  # rad/s, how fast the tilt limit may change (PX4 mc_pos_control)
 ACC_VAR_INIT = 5.0  # (m/s2)^2, hover-thrust estimator
 ROLL, PITCH, YAW, THRUST = 0, 1, 2, 3  # columns of the mixer
+FADE_DEGPS = 400.0  # rate error at which the rate integrators no longer integrate (PX4 mc_rate_control)
+WEAK = 0.2  # a motor with less effect on an axis is not asked to desaturate it (PX4 control allocator)
+UNMET = 1e-3  # normalised torque that may be missing before an axis counts as saturated
 YAW_MARGIN = 0.15  # share of the motor range kept for yaw at full thrust (PX4 control allocator)
 
 
@@ -228,7 +231,7 @@ def _integrate_rate(m: Floats, k: int, error: float, gain: float, limit: float, 
         error = min(error, 0.0)
     if m[SAT_LO + k] > 0.0:
         error = max(error, 0.0)
-    factor = error / math.radians(400.0)
+    factor = error / math.radians(FADE_DEGPS)
     factor = max(0.0, 1.0 - factor * factor)
     m[RATE_INT + k] = min(max(m[RATE_INT + k] + factor * gain * error * dt, -limit), limit)
 
@@ -239,7 +242,7 @@ def _desaturation(u: Floats, mix: Floats, axis: int, top: float) -> float:
     k_max = 0.0
     for i in range(4):
         v = mix[i, axis]
-        if abs(v) < 0.2:
+        if abs(v) < WEAK:
             continue
         if u[i] < 0.0:
             k = -u[i] / v
@@ -300,6 +303,6 @@ def allocate(m: Floats, mix: Floats, unmix: Floats, tr: float, tp: float, ty: fl
     for k in range(3):
         got = unmix[k, 0] * u[0] + unmix[k, 1] * u[1] + unmix[k, 2] * u[2] + unmix[k, 3] * u[3]
         missing = (tr if k == 0 else tp if k == 1 else ty) - got
-        m[SAT_HI + k] = 1.0 if missing > 1e-3 else 0.0
-        m[SAT_LO + k] = 1.0 if missing < -1e-3 else 0.0
+        m[SAT_HI + k] = 1.0 if missing > UNMET else 0.0
+        m[SAT_LO + k] = 1.0 if missing < -UNMET else 0.0
     m[ALLOC_Z] = -(unmix[3, 0] * u[0] + unmix[3, 1] * u[1] + unmix[3, 2] * u[2] + unmix[3, 3] * u[3])

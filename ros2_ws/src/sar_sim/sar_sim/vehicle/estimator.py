@@ -28,6 +28,7 @@ from sar_core.compiled import compiled, inlined
 
 Floats = NDArray[np.float64]
 Gain = tuple[float, float, float]
+Axes = tuple[float, float, float]
 
 GRAVITY = 9.80665
 FILTER_DT = 0.012
@@ -127,23 +128,14 @@ def design_filter(assumed: AssumedNoise) -> FilterGains:
 
 
 @inlined
-def predict_error(
-    e: Floats,
-    fx: float,
-    fy: float,
-    fz: float,
-    nax: float,
-    nay: float,
-    naz: float,
-    ngx: float,
-    ngy: float,
-    ngz: float,
-    dt: float,
-) -> None:
-    """Carry the error over one IMU sample: specific force f, accelerometer and gyro noise, all in NED axes.
+def predict_error(e: Floats, force: Axes, accel_noise: Axes, gyro_noise: Axes, dt: float) -> None:
+    """Carry the error over one IMU sample: specific force and the sensors' noise, all in NED axes.
 
     Tilt errors are small and act linearly, and so does heading until a bad compass makes it large.
     """
+    fx, fy, fz = force
+    nax, nay, naz = accel_noise
+    ngx, ngy, ngz = gyro_noise
     yaw = e[E_ATT + 2]
     if abs(yaw) > LARGE_YAW_RAD:
         c, s = math.cos(yaw) - 1.0, math.sin(yaw)

@@ -16,8 +16,8 @@ from sar_sim.vehicle import autopilot as ap
 from sar_sim.vehicle import estimator as est
 from sar_sim.vehicle import vehicle as kernel
 from sar_sim.vehicle.airframe import Vehicle
-from sar_sim.vehicle.rigidbody import BODY, GRAVITY, QUAT, ROTOR
-from sar_sim.vehicle.wind import GUST
+from sar_sim.vehicle.rigidbody import GRAVITY, QUAT, ROTOR
+from sar_sim.vehicle.rows import GPS_NOISE, NOISE, SLOW_EVERY, SLOW_NOISE, Normals, Surroundings, make_rows
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -26,6 +26,7 @@ STEPS_PER_SECOND = 250
 TICKS_PER_SECOND = 20
 FIXES_PER_SECOND = 8
 STEP_NS = 4_000_000
+MOST_SIGMA = 2.0  # no motor's thrust lies farther from the nominal one
 TELEMETRY_SEES = 0.5
 """Share of a motor's thrust: a motor that lost less draws about its usual current, and telemetry finds it sound."""
 
@@ -86,41 +87,35 @@ class Fleet:
         self.count = n
         self.step = 0
         self.armed: Bools = np.zeros(n, dtype=np.bool_) if not in_air else np.ones(n, dtype=np.bool_)
-        self._wind = swap_world(wind_mps) if wind_mps is not None else np.zeros(3)
-        self._obstacles = obstacles if obstacles is not None else no_obstacles()
-        self._body = np.zeros((n, BODY))
-        self._memory = np.zeros((n, ap.MEMORY))
-        self._error = np.zeros((n, est.ERROR))
-        self._gust = np.zeros((n, GUST))
-        self._charge = np.ones(n)
-        self._clear = np.full(n, -np.inf)
-        self._scale = np.ones((n, 4))
+        wind_ned = swap_world(wind_mps) if wind_mps is not None else np.zeros(3)
+        self._around = Surroundings(wind_ned, obstacles if obstacles is not None else no_obstacles())
+        self._rows = make_rows(n)
         self._motors_left = np.ones((n, 4))
         self._powered: Bools = np.ones(n, dtype=np.bool_)
-        self._aids = np.zeros((n, est.AIDS))
-        self._setpoints = np.full((n, ap.SETPOINT), np.nan)
         self._streams = [stream("vehicle", seed, episode, i) for i in range(n)]
-        self._block = np.zeros((n, STEPS_PER_SECOND, kernel.NOISE))
-        self._slow_block = np.zeros((n, STEPS_PER_SECOND // kernel.SLOW_EVERY, kernel.SLOW_NOISE))
-        self._gps_block = np.zeros((FIXES_PER_SECOND, n, kernel.GPS_NOISE))
+        self._normals = Normals(
+            steps=np.zeros((n, STEPS_PER_SECOND, NOISE)),
+            slow=np.zeros((n, STEPS_PER_SECOND // SLOW_EVERY, SLOW_NOISE)),
+            fixes=np.zeros((FIXES_PER_SECOND, n, GPS_NOISE)),
+        )
         self._noisy = with_noise
         frame = vehicle.airframe
         for i, (x, y, z, yaw) in enumerate(spawns):
             yaw_ned = float(swap_yaw(yaw))
-            self._body[i, 0:3] = y, x, -z - (0.0 if in_air else frame.gear_height)
-            self._body[i, QUAT : QUAT + 4] = np.cos(yaw_ned / 2), 0.0, 0.0, np.sin(yaw_ned / 2)
-            ap.reset_memory(self._memory[i], vehicle.constants[1][0], in_air, yaw_ned)
+            self._rows.body[i, 0:3] = y, x, -z - (0.0 if in_air else frame.gear_height)
+            self._rows.body[i, QUAT : QUAT + 4] = np.cos(yaw_ned / 2), 0.0, 0.0, np.sin(yaw_ned / 2)
+            ap.reset_memory(self._rows.memory[i], vehicle.constants["gains"][0], in_air, yaw_ned)
             if thrust_variation > 0.0:
                 draw = self._streams[i].standard_normal(4)
-                self._scale[i] = 1.0 + thrust_variation * np.clip(draw, -2.0, 2.0)
+                self._rows.scale[i] = 1.0 + thrust_variation * np.clip(draw, -MOST_SIGMA, MOST_SIGMA)
             if in_air:
                 hover = frame.mass * GRAVITY / (4.0 * frame.thrust_max)
-                self._body[i, ROTOR : ROTOR + 4] = hover ** (1.0 / frame.thrust_exponent)
-        self._sound_scale = self._scale.copy()
+                self._rows.body[i, ROTOR : ROTOR + 4] = hover ** (1.0 / frame.thrust_exponent)
+        self._sound_scale = self._rows.scale.copy()
 
     def command(self, index: int, position: Floats, velocity: Floats, acceleration: Floats, yaw: float) -> None:
         """Set one vehicle's OFFBOARD setpoint, ENU; NaN means not commanded."""
-        row = self._setpoints[index]
+        row = self._rows.setpoints[index]
         row[0], row[1], row[2] = position[1], position[0], -position[2]
         row[3], row[4], row[5] = velocity[1], velocity[0], -velocity[2]
         row[6], row[7], row[8] = acceleration[1], acceleration[0], -acceleration[2]
@@ -128,7 +123,7 @@ class Fleet:
 
     def command_ned(self, index: int, row: Floats) -> None:
         """Set one vehicle's setpoint as PX4 takes it: position, velocity, acceleration, yaw, yaw rate in NED."""
-        self._setpoints[index] = row
+        self._rows.setpoints[index] = row
 
     def warm_up(self, seconds: float) -> None:
         """Let estimator and controller settle as a real vehicle's do before anyone looks; the clock then starts at 0.
@@ -137,32 +132,32 @@ class Fleet:
         """
         self.tick(int(seconds * STEPS_PER_SECOND))
         self.step = 0
-        self._charge[:] = 1.0
-        self._aids[:, est.A_FIX] = 0.0
+        self._rows.charge[:] = 1.0
+        self._rows.aids[:, est.A_FIX] = 0.0
 
     def place_estimate(self, index: int, position_ned: Floats) -> None:
         """Shift one vehicle so that its estimate is at the given position."""
-        self._body[index, 0:3] = np.asarray(position_ned) - self._error[index, 0:3]
-        self._clear[index] = -np.inf
+        self._rows.body[index, 0:3] = np.asarray(position_ned) - self._rows.error[index, 0:3]
+        self._rows.clear[index] = -np.inf
 
     def lose_gps(self, index: int, lost: bool) -> None:
         """Take one vehicle's fixes away, or give them back."""
-        self._aids[index, est.A_LOST] = float(lost)
+        self._rows.aids[index, est.A_LOST] = float(lost)
 
     def drift_gps(self, index: int, east_mps: float, north_mps: float) -> None:
         """Let one vehicle's fixes wander off at a speed; zero puts them right at once."""
-        row = self._aids[index]
+        row = self._rows.aids[index]
         row[est.A_RATE], row[est.A_RATE + 1] = north_mps, east_mps
         if east_mps == north_mps == 0.0:
             row[est.A_DRIFT : est.A_DRIFT + 2] = 0.0
 
     def bias_compass(self, index: int, yaw_rad: float) -> None:
         """Let one vehicle's compass read a yaw (ENU) that is off by an angle."""
-        self._aids[index, est.A_HEADING] = -yaw_rad
+        self._rows.aids[index, est.A_HEADING] = -yaw_rad
 
     def weaken_motors(self, index: int, left: Floats) -> None:
         """Leave one vehicle's motors these shares [4] of the thrust they have when sound."""
-        self._scale[index] = self._sound_scale[index] * left
+        self._rows.scale[index] = self._sound_scale[index] * left
         self._motors_left[index] = left
 
     def switch_power(self, index: int, on: bool) -> None:
@@ -171,13 +166,13 @@ class Fleet:
 
     def set_charge(self, index: int, charge: float) -> None:
         """Set the share of one battery's charge that is left."""
-        self._charge[index] = charge
+        self._rows.charge[index] = charge
 
     def state_ned(self, index: int) -> tuple[Floats, Floats, Floats]:
         """One vehicle in PX4's frames: body row (truth), error row (estimate minus truth), estimated attitude."""
         q_est = np.empty(4)
-        kernel.estimated_attitude(self._body[index], self._error[index], q_est)
-        return self._body[index].copy(), self._error[index].copy(), q_est
+        kernel.estimated_attitude(self._rows.body[index], self._rows.error[index], q_est)
+        return self._rows.body[index].copy(), self._rows.error[index].copy(), q_est
 
     def tick(self, steps: int) -> Floats:
         """Advance by some steps of 4 ms; returns the true positions [steps + 1, N, 3] along the way, ENU."""
@@ -186,35 +181,22 @@ class Fleet:
         return track.transpose(1, 0, 2)
 
     def _advance(self, steps: int, track: Floats) -> None:
-        constants = self.vehicle.constants
         running = self.armed & self._powered
         done = 0
         while done < steps:
-            offset = self.step % STEPS_PER_SECOND
-            if offset == 0 and self._noisy:
+            if self.step % STEPS_PER_SECOND == 0 and self._noisy:
                 for i, rng in enumerate(self._streams):
-                    rng.standard_normal(out=self._block[i])
-                    rng.standard_normal(out=self._slow_block[i])
-                    self._gps_block[:, i, :] = rng.standard_normal((FIXES_PER_SECOND, kernel.GPS_NOISE))
+                    rng.standard_normal(out=self._normals.steps[i])
+                    rng.standard_normal(out=self._normals.slow[i])
+                    self._normals.fixes[:, i, :] = rng.standard_normal((FIXES_PER_SECOND, GPS_NOISE))
             next_tick = step_of_tick(self.step * TICKS_PER_SECOND // STEPS_PER_SECOND + 1)
             part = min(steps - done, next_tick - self.step)
             kernel.advance(
-                self._body,
-                self._memory,
-                self._error,
-                self._gust,
-                self._charge,
-                self._clear,
-                self._scale,
-                self._aids,
-                self._setpoints,
+                self._rows,
                 running,
-                self._block,
-                self._slow_block,
-                self._gps_block[offset * FIXES_PER_SECOND // STEPS_PER_SECOND],
-                self._wind,
-                self._obstacles,
-                *constants,
+                self._normals,
+                self._around,
+                self.vehicle.constants,
                 self.step,
                 part,
                 track,
@@ -228,7 +210,7 @@ class Fleet:
         vectors = np.empty((5, self.count, 3))
         attitudes = np.empty((2, self.count, 4))
         tilt = np.empty(self.count)
-        _observe(self._body, self._error, vectors, attitudes, tilt)
+        _observe(self._rows.body, self._rows.error, vectors, attitudes, tilt)
         return FleetState(
             position=vectors[0],
             velocity=vectors[1],
@@ -237,9 +219,9 @@ class Fleet:
             est_position=vectors[3],
             est_velocity=vectors[4],
             est_attitude=attitudes[1],
-            charge=self._charge.copy(),
-            landed=self._memory[:, ap.LANDED] > 0.0,
-            gps_age_s=(self.step - self._aids[:, est.A_FIX]) * kernel.STEP_S,
+            charge=self._rows.charge.copy(),
+            landed=self._rows.memory[:, ap.LANDED] > 0.0,
+            gps_age_s=(self.step - self._rows.aids[:, est.A_FIX]) * kernel.STEP_S,
             motors_ok=self._powered & (self._motors_left.min(axis=1) > TELEMETRY_SEES),
             tilt_rad=tilt,
         )

@@ -18,6 +18,8 @@ from sar_core.compiled import compiled, inlined
 Floats = NDArray[np.float64]
 
 X, Y, COURSE, SPEED = range(4)
+SHARP_RAD = 1.5
+"""Half of a turn beyond this is a turn back, as in the swarm's own planner."""
 STATE = 4
 
 
@@ -46,7 +48,7 @@ def corner_speed(ax: float, ay: float, bx: float, by: float, cx: float, cy: floa
     half = 0.25 * math.pi
     if math.isfinite(cx) and math.isfinite(cy):
         half = 0.5 * abs(turn_to(math.atan2(by - ay, bx - ax), math.atan2(cy - by, cx - bx)))
-    radius = within / max(math.tan(min(half, 1.5)), 1e-3)
+    radius = within / max(math.tan(min(half, SHARP_RAD)), 1e-3)
     fast = min(math.sqrt(a.acceleration_mps2 * radius), a.turn_rate_rps * radius)
     return max(a.corner_mps, min(fast, a.speed_mps))
 

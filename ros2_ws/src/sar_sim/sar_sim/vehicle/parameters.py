@@ -16,6 +16,9 @@ from sar_sim.vehicle.estimator import AssumedNoise
 Floats = NDArray[np.float64]
 Parameters = Mapping[str, float]
 
+VERTICAL_RATIO = 1.5
+"""Of vertical to horizontal accuracy of a fix, where EKF2 has only the latter."""
+
 _GAIN_NAMES: dict[str, str] = {
     "pos_p_xy": "MPC_XY_P",
     "pos_p_z": "MPC_Z_P",
@@ -220,8 +223,8 @@ def assumed_noise(
         gyro_rps=_get(values, "EKF2_GYR_NOISE", source),
         accel_bias_mps3=_get(values, "EKF2_ACC_B_NOISE", source),
         gps_horizontal_m=max(reported_h, gps_p),
-        gps_vertical_m=max(reported_v, 1.5 * gps_p),
+        gps_vertical_m=max(reported_v, VERTICAL_RATIO * gps_p),
         gps_velocity_mps=speed,
-        gps_vertical_velocity_mps=1.5 * speed,
+        gps_vertical_velocity_mps=VERTICAL_RATIO * speed,
         heading_rad=_get(values, "EKF2_HEAD_NOISE", source),
     )

@@ -45,6 +45,20 @@ from sar_sim.vehicle.autopilot import (
 )
 
 Floats = NDArray[np.float64]
+Axes = tuple[float, float, float]
+
+HOVER_LIMITS = (0.05, 0.9)  # of the hover thrust in use
+HTE_LOW, HTE_HIGH = (0.0, 0.8), (0.2, 0.9)  # where the estimate's lower and upper bound may lie
+HTE_VAR_LEAST, HTE_VAR_MOST, HTE_VAR_VALID = 1e-10, 1.0, 1e-3  # of the estimate's variance
+HTE_OFF, HTE_WIDEN = 0.2, 1e3  # a test ratio that stays beyond widens the variance by so many process noises
+HTE_RESIDUAL_S, HTE_NOISE_S = 1.0, 2.0  # time constants of residual and measurement noise
+HTE_ACC_VAR = (1.0, 400.0)  # (m/s2)^2, limits of the measurement's variance
+HTE_SETTLING_S = 2.0  # how long the hover-thrust estimate must have been valid before it is used
+THRUST_LEAST = 1e-3  # share of full thrust that keeps the thrust vector's direction defined
+ACC_ON_GROUND = 100.0  # m/s2 downwards: no thrust before take-off, as PX4 has it
+LANDED_CONTACT_S = 0.9
+LANDED_SPEED_MPS = 0.25
+LANDED_THRUST = 0.6  # share of hover thrust
 
 
 @compiled
@@ -109,7 +123,10 @@ def constrain_xy(ax: float, ay: float, bx: float, by: float, limit: float) -> tu
 
 @compiled
 def update_hover_thrust(m: Floats, g: Gains, acc_up: float, thrust_up: float, vxy: float, vz: float, dt: float) -> None:
-    """Scalar Kalman filter for the thrust that hovers, from measured vertical acceleration and applied thrust."""
+    """Scalar Kalman filter for the thrust that hovers, from measured vertical acceleration and applied thrust.
+
+    Its limits are those of PX4's mc_hover_thrust_estimator.
+    """
     process = g.hover_noise * g.hover_noise * dt * dt
     m[HTE + 1] += process
     hover = m[HTE]
@@ -122,28 +139,29 @@ def update_hover_thrust(m: Floats, g: Gains, acc_up: float, thrust_up: float, vx
     ratio = innovation * innovation / (g.hover_gate * g.hover_gate * s)
     residual = innovation
     if ratio < 1.0:
-        lo = min(max(g.thr_hover - g.hover_range, 0.0), 0.8)
-        hi = min(max(g.thr_hover + g.hover_range, 0.2), 0.9)
+        lo = min(max(g.thr_hover - g.hover_range, HTE_LOW[0]), HTE_LOW[1])
+        hi = min(max(g.thr_hover + g.hover_range, HTE_HIGH[0]), HTE_HIGH[1])
         m[HTE] = min(max(hover + k * innovation, lo), hi)
-        m[HTE + 1] = min(max((1.0 - k * h) * m[HTE + 1], 1e-10), 1.0)
+        m[HTE + 1] = min(max((1.0 - k * h) * m[HTE + 1], HTE_VAR_LEAST), HTE_VAR_MOST)
         residual = acc_up - (GRAVITY * thrust_up / m[HTE] - GRAVITY)
-    elif abs(m[HTE + 4]) > 0.2:
-        m[HTE + 1] += 1e3 * process
-    a = dt / (1.0 + dt)
+    elif abs(m[HTE + 4]) > HTE_OFF:
+        m[HTE + 1] += HTE_WIDEN * process
+    a = dt / (HTE_RESIDUAL_S + dt)
     signed = ratio if innovation >= 0.0 else -ratio
     m[HTE + 3] = (1.0 - a) * m[HTE + 3] + a * residual
     m[HTE + 4] = (1.0 - a) * m[HTE + 4] + a * min(max(signed, -1.0), 1.0)
-    b = dt / (2.0 + dt)
+    b = dt / (HTE_NOISE_S + dt)
     spread = residual - m[HTE + 3]
-    m[HTE + 2] = min(max((1.0 - b) * m[HTE + 2] + b * (spread * spread + h * m[HTE + 1] * h), 1.0), 400.0)
-    m[HTE_VALID_S] = m[HTE_VALID_S] + dt if m[HTE + 1] < 0.001 else 0.0
+    variance = (1.0 - b) * m[HTE + 2] + b * (spread * spread + h * m[HTE + 1] * h)
+    m[HTE + 2] = min(max(variance, HTE_ACC_VAR[0]), HTE_ACC_VAR[1])
+    m[HTE_VALID_S] = m[HTE_VALID_S] + dt if m[HTE + 1] < HTE_VAR_VALID else 0.0
 
 
 @compiled
 def use_hover_thrust(m: Floats, new: float) -> None:
     """Change the hover thrust without a jump in thrust: the integrator absorbs the difference."""
     old = m[HOVER]
-    m[HOVER] = min(max(new, 0.05), 0.9)
+    m[HOVER] = min(max(new, HOVER_LIMITS[0]), HOVER_LIMITS[1])
     acc = m[ACC_SP_Z]
     m[VEL_INT + 2] += (acc - GRAVITY) * old / m[HOVER] + GRAVITY - acc
 
@@ -162,18 +180,19 @@ def position_step(
     for k in range(3):
         m[VEL_DOT + k] += g.vel_deriv_alpha * ((vel[k] - m[VEL_PREV + k]) / dt - m[VEL_DOT + k])
         m[VEL_PREV + k] = vel[k]
+    m[WARM] = 1.0
 
     if m[TAKEOFF] == FLIGHT and m[LANDED] == 0.0 and armed:
         vxy = math.sqrt(vel[0] * vel[0] + vel[1] * vel[1])
         update_hover_thrust(m, g, -acc_z, m[ALLOC_Z] * tilt_cos, vxy, vel[2], dt)
-        if g.use_hover_estimate > 0.0 and m[HTE_VALID_S] > 2.0:
+        if g.use_hover_estimate > 0.0 and m[HTE_VALID_S] > HTE_SETTLING_S:
             use_hover_thrust(m, m[HTE])
 
     speed_up = takeoff_velocity_limit(m, g, sp, pos[2], armed, dt)
     flying = m[TAKEOFF] == FLIGHT
     if not flying:
         m[HOVER] = g.thr_hover
-    thr_min = max(g.thr_min if flying else 0.0, 1e-3)
+    thr_min = max(g.thr_min if flying else 0.0, THRUST_LEAST)
     tilt_target = g.tilt_max_air if flying else g.tilt_max_land
     m[TILT_LIM] += min(max(tilt_target - m[TILT_LIM], -TILT_SLEW * dt), TILT_SLEW * dt)
 
@@ -181,11 +200,16 @@ def position_step(
         for k in range(3):
             m[VEL_INT + k] = 0.0
         m[THRUST_SP] = 0.0
-        m[ACC_SP_Z] = 100.0
-        m[WARM] = 1.0
+        m[ACC_SP_Z] = ACC_ON_GROUND
         return
+    error, acceleration = _follow(m, g, sp, pos, vel, speed_up)
+    _apply_thrust(m, g, error, acceleration, thr_min, dt)
 
-    # Position P with velocity feed-forward, then velocity PID with acceleration feed-forward.
+
+@inlined
+def _follow(m: Floats, g: Gains, sp: Floats, pos: Floats, vel: Floats, speed_up: float) -> tuple[Axes, Axes]:
+    """Velocity error and acceleration setpoint: position P with velocity feed-forward, then velocity PID with
+    acceleration feed-forward."""
     px, vx = _velocity_setpoint(sp[SP_POS], pos[0], g.pos_p_xy, sp[SP_VEL])
     py, vy = _velocity_setpoint(sp[SP_POS + 1], pos[1], g.pos_p_xy, sp[SP_VEL + 1])
     _, vz = _velocity_setpoint(sp[SP_POS + 2], pos[2], g.pos_p_z, sp[SP_VEL + 2])
@@ -205,21 +229,27 @@ def position_step(
     m[VEL_INT + 2] = min(max(m[VEL_INT + 2], -GRAVITY), GRAVITY)
     err_x, acc_x = _acceleration_setpoint(m, 0, vx, vel[0], g.vel_p_xy, g.vel_d_xy, ff_x)
     err_y, acc_y = _acceleration_setpoint(m, 1, vy, vel[1], g.vel_p_xy, g.vel_d_xy, ff_y)
-    err_z, acc_z_sp = _acceleration_setpoint(m, 2, vz, vel[2], g.vel_p_z, g.vel_d_z, ff_z)
-    m[ACC_SP_Z] = acc_z_sp
+    err_z, acc_z = _acceleration_setpoint(m, 2, vz, vel[2], g.vel_p_z, g.vel_d_z, ff_z)
+    m[ACC_SP_Z] = acc_z
+    return (err_x, err_y, err_z), (acc_x, acc_y, acc_z)
 
-    # Acceleration to thrust vector with a tilt limit.
+
+@inlined
+def _apply_thrust(m: Floats, g: Gains, error: Axes, acceleration: Axes, thr_min: float, dt: float) -> None:
+    """Acceleration to a thrust vector with a tilt limit; saturation with height first; the velocity integrators."""
+    err_x, err_y, err_z = error
+    acc_x, acc_y, acc_z = acceleration
     hover = m[HOVER]
-    bz = GRAVITY if g.acc_decouple > 0.0 else GRAVITY - acc_z_sp
+    bz = GRAVITY if g.acc_decouple > 0.0 else GRAVITY - acc_z
     side = math.sqrt(acc_x * acc_x + acc_y * acc_y)
     length = math.sqrt(side * side + bz * bz)
     bz, slope = bz / length, -1.0 / length
     if bz < math.cos(m[TILT_LIM]):
         bz, slope = math.cos(m[TILT_LIM]), -math.sin(m[TILT_LIM]) / side
-    collective = min((acc_z_sp * (hover / GRAVITY) - hover) / bz, -thr_min)
+    collective = min((acc_z * (hover / GRAVITY) - hover) / bz, -thr_min)
     tx, ty, tz = slope * acc_x * collective, slope * acc_y * collective, bz * collective
 
-    # Saturation: vertical first, a margin kept for horizontal; anti-windup.
+    # Vertical first, a margin kept for horizontal; anti-windup.
     if (tz >= -thr_min and err_z >= 0.0) or (tz <= -g.thr_max and err_z <= 0.0):
         err_z = 0.0
     txy = math.sqrt(tx * tx + ty * ty)
@@ -239,7 +269,6 @@ def position_step(
 
     m[THRUST_SP] = math.sqrt(tx * tx + ty * ty + tz * tz)
     attitude_from_thrust(m, -tx, -ty, -tz)
-    m[WARM] = 1.0
 
 
 @inlined
@@ -306,15 +335,15 @@ def attitude_from_thrust(m: Floats, zx: float, zy: float, zz: float) -> None:
 
 @compiled
 def detect_landing(m: Floats, touching: bool, vz: float, armed: bool, dt: float) -> None:
-    """Landed after 0.9 s of contact with low thrust and no vertical motion (PX4's three stages in one).
+    """Landed after a while of contact with low thrust and no vertical motion (PX4's three stages in one).
 
     With motors off, contact and rest are enough.
     """
-    if not armed and touching and abs(vz) < 0.25:
+    if not armed and touching and abs(vz) < LANDED_SPEED_MPS:
         m[LANDED] = 1.0
-    elif m[TAKEOFF] == FLIGHT and touching and m[THRUST_SP] < 0.6 * m[HOVER] and abs(vz) < 0.25:
+    elif m[TAKEOFF] == FLIGHT and touching and m[THRUST_SP] < LANDED_THRUST * m[HOVER] and abs(vz) < LANDED_SPEED_MPS:
         m[LANDED_S] += dt
-        if m[LANDED_S] > 0.9:
+        if m[LANDED_S] > LANDED_CONTACT_S:
             m[LANDED] = 1.0
     elif m[TAKEOFF] == FLIGHT:
         m[LANDED_S] = 0.0

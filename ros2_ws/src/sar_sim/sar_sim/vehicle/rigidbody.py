@@ -18,9 +18,18 @@ from sar_core.geometry import distance_to, gradient
 Floats = NDArray[np.float64]
 
 GRAVITY = 9.80665
+BOUNCE = 1.2
+"""1 plus the coefficient of restitution of a hull: what turns an approach speed into the change at contact."""
+STANDING_M = 1e-3  # feet nearer to the ground than this touch it
 
 POS, VEL, QUAT, RATE, ROTOR = 0, 3, 6, 10, 13
 BODY = 17
+
+
+Motion = tuple[float, float, float, float, float, float, float, float, float, float]
+"""Velocity 3, quaternion 4, body rates 3: what a step integrates together, or its rate of change."""
+Wrench = tuple[float, float, float, float, float]
+"""Thrust (N, upwards), body torque (N m), sum of rotor speeds."""
 
 
 class Airframe(NamedTuple):
@@ -73,8 +82,8 @@ def thrust_of(speed: float, f: Airframe) -> float:
 
 
 @inlined
-def rotor_wrench(rotor: Floats, scale: Floats, f: Airframe) -> tuple[float, float, float, float, float]:
-    """Thrust (N, upwards), body torque (N m) and the sum of speeds of four rotors, each with its own thrust scale."""
+def rotor_wrench(rotor: Floats, scale: Floats, f: Airframe) -> Wrench:
+    """What four rotors do together, each with its own thrust scale."""
     thrust = 0.0
     tx = 0.0
     ty = 0.0
@@ -91,25 +100,12 @@ def rotor_wrench(rotor: Floats, scale: Floats, f: Airframe) -> tuple[float, floa
 
 
 @inlined
-def derivative(
-    vx: float,
-    vy: float,
-    vz: float,
-    qw: float,
-    qx: float,
-    qy: float,
-    qz: float,
-    p: float,
-    q: float,
-    r: float,
-    wrench: tuple[float, float, float, float, float],
-    air: tuple[float, float, float],
-    f: Airframe,
-) -> tuple[float, float, float, float, float, float, float, float, float, float]:
+def derivative(motion: Motion, wrench: Wrench, air: tuple[float, float, float], f: Airframe) -> Motion:
     """Time derivative of velocity, quaternion and body rates under a rotor wrench in moving air.
 
     Nothing depends on position, so it is left out. Scalars in and out keep the whole step in registers.
     """
+    vx, vy, vz, qw, qx, qy, qz, p, q, r = motion
     thrust, tx, ty, tz, spin = wrench
     ax, ay, az = vx - air[0], vy - air[1], vz - air[2]
     bx, by, _ = rotate(qw, -qx, -qy, -qz, ax, ay, az)
@@ -126,6 +122,40 @@ def derivative(
         (tx - f.drag_angular * p - (f.inertia_z - f.inertia_y) * q * r) / f.inertia_x,
         (ty - f.drag_angular * q - (f.inertia_x - f.inertia_z) * p * r) / f.inertia_y,
         (tz - f.drag_angular * r - (f.inertia_y - f.inertia_x) * p * q) / f.inertia_z,
+    )
+
+
+@inlined
+def _moved(m: Motion, rate: Motion, h: float) -> Motion:
+    """Motion after h seconds at a rate of change."""
+    return (
+        m[0] + h * rate[0],
+        m[1] + h * rate[1],
+        m[2] + h * rate[2],
+        m[3] + h * rate[3],
+        m[4] + h * rate[4],
+        m[5] + h * rate[5],
+        m[6] + h * rate[6],
+        m[7] + h * rate[7],
+        m[8] + h * rate[8],
+        m[9] + h * rate[9],
+    )
+
+
+@inlined
+def _slope(a: Motion, b: Motion, c: Motion, d: Motion) -> Motion:
+    """Six times the mean rate of change over a Runge-Kutta step."""
+    return (
+        a[0] + 2.0 * (b[0] + c[0]) + d[0],
+        a[1] + 2.0 * (b[1] + c[1]) + d[1],
+        a[2] + 2.0 * (b[2] + c[2]) + d[2],
+        a[3] + 2.0 * (b[3] + c[3]) + d[3],
+        a[4] + 2.0 * (b[4] + c[4]) + d[4],
+        a[5] + 2.0 * (b[5] + c[5]) + d[5],
+        a[6] + 2.0 * (b[6] + c[6]) + d[6],
+        a[7] + 2.0 * (b[7] + c[7]) + d[7],
+        a[8] + 2.0 * (b[8] + c[8]) + d[8],
+        a[9] + 2.0 * (b[9] + c[9]) + d[9],
     )
 
 
@@ -155,76 +185,25 @@ def integrate(
     middle = rotor_wrench(half, scale, f)
     last = rotor_wrench(rotor, scale, f)
     wind = (air[0], air[1], air[2])
-    vx, vy, vz, w, x, y, z, p, q, r = s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12]
-    a, g = 0.5 * h, h / 6.0
-    a1, b1, c1, w1, x1, y1, z1, p1, q1, r1 = derivative(vx, vy, vz, w, x, y, z, p, q, r, first, wind, f)
-    a2, b2, c2, w2, x2, y2, z2, p2, q2, r2 = derivative(
-        vx + a * a1,
-        vy + a * b1,
-        vz + a * c1,
-        w + a * w1,
-        x + a * x1,
-        y + a * y1,
-        z + a * z1,
-        p + a * p1,
-        q + a * q1,
-        r + a * r1,
-        middle,
-        wind,
-        f,
-    )
-    a3, b3, c3, w3, x3, y3, z3, p3, q3, r3 = derivative(
-        vx + a * a2,
-        vy + a * b2,
-        vz + a * c2,
-        w + a * w2,
-        x + a * x2,
-        y + a * y2,
-        z + a * z2,
-        p + a * p2,
-        q + a * q2,
-        r + a * r2,
-        middle,
-        wind,
-        f,
-    )
-    a4, b4, c4, w4, x4, y4, z4, p4, q4, r4 = derivative(
-        vx + h * a3,
-        vy + h * b3,
-        vz + h * c3,
-        w + h * w3,
-        x + h * x3,
-        y + h * y3,
-        z + h * z3,
-        p + h * p3,
-        q + h * q3,
-        r + h * r3,
-        last,
-        wind,
-        f,
-    )
-    s[0] += h * vx + h * g * (a1 + a2 + a3)
-    s[1] += h * vy + h * g * (b1 + b2 + b3)
-    s[2] += h * vz + h * g * (c1 + c2 + c3)
-    s[3] = vx + g * (a1 + 2.0 * (a2 + a3) + a4)
-    s[4] = vy + g * (b1 + 2.0 * (b2 + b3) + b4)
-    s[5] = vz + g * (c1 + 2.0 * (c2 + c3) + c4)
-    w += g * (w1 + 2.0 * (w2 + w3) + w4)
-    x += g * (x1 + 2.0 * (x2 + x3) + x4)
-    y += g * (y1 + 2.0 * (y2 + y3) + y4)
-    z += g * (z1 + 2.0 * (z2 + z3) + z4)
+    m = (s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12])
+    k1 = derivative(m, first, wind, f)
+    k2 = derivative(_moved(m, k1, 0.5 * h), middle, wind, f)
+    k3 = derivative(_moved(m, k2, 0.5 * h), middle, wind, f)
+    k4 = derivative(_moved(m, k3, h), last, wind, f)
+    g = h / 6.0
+    s[0] += h * m[0] + h * g * (k1[0] + k2[0] + k3[0])
+    s[1] += h * m[1] + h * g * (k1[1] + k2[1] + k3[1])
+    s[2] += h * m[2] + h * g * (k1[2] + k2[2] + k3[2])
+    s[3], s[4], s[5], w, x, y, z, s[10], s[11], s[12] = _moved(m, _slope(k1, k2, k3, k4), g)
     n = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
     s[6], s[7], s[8], s[9] = w * n, x * n, y * n, z * n
-    s[10] = p + g * (p1 + 2.0 * (p2 + p3) + p4)
-    s[11] = q + g * (q1 + 2.0 * (q2 + q3) + q4)
-    s[12] = r + g * (r1 + 2.0 * (r2 + r3) + r4)
 
 
 @compiled
 def hold_on_ground(s: Floats, f: Airframe) -> bool:
     """Keep the feet above the ground plane z = 0; on it the vehicle stands still and level. True while touching."""
     depth = s[POS + 2] + f.gear_height
-    if depth < -1e-3:
+    if depth < -STANDING_M:
         return False
     thrust_up = 0.0
     for i in range(4):
@@ -262,9 +241,9 @@ def push_out(s: Floats, row: Floats, radius: float) -> float:
     s[POS + 2] += nz * (radius - d)
     into = s[VEL] * nx + s[VEL + 1] * ny + s[VEL + 2] * nz
     if into < 0.0:
-        s[VEL] -= 1.2 * into * nx
-        s[VEL + 1] -= 1.2 * into * ny
-        s[VEL + 2] -= 1.2 * into * nz
+        s[VEL] -= BOUNCE * into * nx
+        s[VEL + 1] -= BOUNCE * into * ny
+        s[VEL + 2] -= BOUNCE * into * nz
     return d - radius
 
 
@@ -283,7 +262,7 @@ def part_vehicles(body: Floats, radius: float) -> None:
             dx, dy, dz = dx / d, dy / d, dz / d
             push = radius - 0.5 * d
             closing = (body[a, 3] - body[b, 3]) * dx + (body[a, 4] - body[b, 4]) * dy + (body[a, 5] - body[b, 5]) * dz
-            j = -0.6 * closing if closing < 0.0 else 0.0
+            j = -0.5 * BOUNCE * closing if closing < 0.0 else 0.0
             body[a, 0] += dx * push
             body[a, 1] += dy * push
             body[a, 2] += dz * push

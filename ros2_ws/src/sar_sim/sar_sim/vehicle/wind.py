@@ -21,12 +21,14 @@ AIR, LAW, GUST = 5, 8, 8 + GUST_LAW
 of the filters."""
 
 _FEET = 3.280839895
+_LOWEST_FT, _HIGHEST_FT = 10.0, 1000.0  # where the low-altitude model holds
+_SLOWEST_MPS = 1.0  # air speed below which the gusts change no more slowly
 
 
 @compiled
 def dryden(height_m: float, wind_at_6m_mps: float) -> tuple[float, float, float, float]:
     """Intensities (horizontal, vertical, m/s) and scale lengths (horizontal, vertical, m) below 1000 ft."""
-    h = min(max(height_m * _FEET, 10.0), 1000.0)
+    h = min(max(height_m * _FEET, _LOWEST_FT), _HIGHEST_FT)
     shape = 0.177 + 0.000823 * h
     sigma_w = 0.1 * wind_at_6m_mps
     return sigma_w / shape**0.4, sigma_w, h / shape**1.2 / _FEET, h / _FEET
@@ -42,7 +44,7 @@ def gust_coefficients(body: Floats, wind: Floats, dt: float, law: Floats) -> Non
     mean = math.sqrt(wind[0] * wind[0] + wind[1] * wind[1])
     sigma_h, sigma_w, length_h, length_w = dryden(-body[2], mean)
     airspeed = math.sqrt((body[3] - wind[0]) ** 2 + (body[4] - wind[1]) ** 2 + body[5] ** 2)
-    speed = max(airspeed, 1.0)
+    speed = max(airspeed, _SLOWEST_MPS)
     law[0] = math.exp(-dt * speed / length_h)
     law[1] = math.exp(-dt * speed / length_w)
     law[2] = math.sqrt(1.0 - law[0] * law[0])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
 from sar_core.mailboxes import FAILSAFE, STAMP
+from sar_swarm.piloting.failsafe import Failsafe
 from sar_swarm.piloting.neighbours import BRAKING_MPS2, HEARD, SILENT, UNKNOWN, SeparationLimits, neighbour
 from sar_swarm.planning.clearance import reach_of, way_blocked
 
@@ -42,9 +43,21 @@ PAST_GAP_S = 0.03
 """How near to another's stamp a state of our own must be to belong to it: half a tick."""
 FROM_BEHIND = -0.5
 """A drone that faces away from us by more than this keeps its course, and may be overtaken on either side."""
+FACING_MPS, FACING_M = 2.0, 1.0
+"""A motion slower than this, or somebody nearer, says less of who faces whom."""
+URGENCY_S = 0.5
+"""Added to the time left until two are nearest, so that the urgency of a limit stays finite."""
+DETOUR_MPS = 1.0
+"""Who wants less progress than this looks for no way round."""
+STANDING_MPS = 0.1
+"""Slower than this a drone goes nowhere, and no map is asked."""
 VIOLATION_COST = 10.0
-SPOKES = 24
+SPOKES, SPOKE_SHARES = 24, (0.35, 0.7, 1.0)
+"""The rosette of velocities looked at: directions, and shares of full speed in each."""
+DETOUR_SHARES = (0.25, 0.5, 0.75, 1.0)
 TRIES = 10
+STEERING = (float(Failsafe.NOMINAL), float(Failsafe.LOW_BATTERY_WARN), float(Failsafe.RETURN_TO_HOME))
+"""The states on the link in which a drone still makes room."""
 
 LIMIT = 10
 """Columns of a limit: normal 2, bound; the neighbour: position from us 2, velocity 2, radius; the limit's urgency; the
@@ -131,13 +144,15 @@ def _agreed_side(past: Floats, other: Floats, px: float, py: float, wx: float, w
 @inlined
 def _facing(vx: float, vy: float, px: float, py: float) -> float:
     """How much a motion points at p: 1 straight at it, -1 away from it, 0 when hardly moving."""
-    return (vx * px + vy * py) / (max(math.sqrt(vx * vx + vy * vy), 2.0) * max(math.sqrt(px * px + py * py), 1.0))
+    return (vx * px + vy * py) / (
+        max(math.sqrt(vx * vx + vy * vy), FACING_MPS) * max(math.sqrt(px * px + py * py), FACING_M)
+    )
 
 
 @inlined
 def is_steering(code: float) -> bool:
     """Whether a drone in this failsafe state still makes room: nominal, low on battery, on its way home."""
-    return code == 0.0 or code == 2.0 or code == 3.0
+    return code in STEERING
 
 
 @compiled
@@ -180,7 +195,7 @@ def limits(
         lines[count, 2] = vel[0] * nx + vel[1] * ny + (1.0 if alone and change > 0.0 else share) * change
         lines[count, 3], lines[count, 4] = px, py
         lines[count, 5], lines[count, 6], lines[count, 7] = ux, uy, radius
-        lines[count, 8] = keep.foresight_s / (left + 0.5)
+        lines[count, 8] = keep.foresight_s / (left + URGENCY_S)
         lines[count, 9] = 0.0 if alone or coming < FROM_BEHIND else side
         count += 1
     return count
@@ -192,6 +207,15 @@ def violation(lines: Floats, count: int, vx: float, vy: float) -> float:
     worst = 0.0
     for k in range(count):
         worst = max(worst, lines[k, 8] * (lines[k, 2] - lines[k, 0] * vx - lines[k, 1] * vy))
+    return worst
+
+
+@compiled
+def shortfall(lines: Floats, count: int, vx: float, vy: float) -> float:
+    """By how much a velocity breaks the worst of the limits in m/s, whatever their urgency; 0 where it breaks none."""
+    worst = 0.0
+    for k in range(count):
+        worst = max(worst, lines[k, 2] - lines[k, 0] * vx - lines[k, 1] * vy)
     return worst
 
 
@@ -223,7 +247,7 @@ def _candidates(lines: Floats, count: int, vx: float, vy: float, speed: float, o
     heading = math.atan2(vy, vx)
     for k in range(SPOKES):
         c, s = math.cos(heading + 2.0 * math.pi * k / SPOKES), math.sin(heading + 2.0 * math.pi * k / SPOKES)
-        for part in (0.35, 0.7, 1.0):
+        for part in SPOKE_SHARES:
             out[n, 0], out[n, 1] = part * speed * c, part * speed * s
             n += 1
     out[n, 0], out[n, 1] = 0.0, 0.0
@@ -235,7 +259,7 @@ def choose(
     lines: Floats, count: int, vx: float, vy: float, speed: float, close: Floats, horizon_s: float
 ) -> tuple[float, float]:
     """The velocity nearest to the wanted one that obeys the limits, or breaks them least; free of the map if one is."""
-    candidates = np.empty((count * (count + 5) // 2 + 3 * SPOKES + 2, 2))
+    candidates = np.empty((count * (count + 5) // 2 + len(SPOKE_SHARES) * SPOKES + 2, 2))
     n = _candidates(lines, count, vx, vy, speed, candidates)
     costs = np.empty(n)
     for i in range(n):
@@ -251,7 +275,7 @@ def choose(
         x, y = candidates[best]
         pace = math.sqrt(x * x + y * y)
         ahead = reach_of(pace, horizon_s) / max(pace, 1e-6)
-        if close.shape[0] == 0 or pace < 0.1 or not way_blocked(close, ahead * x, ahead * y):
+        if close.shape[0] == 0 or pace < STANDING_MPS or not way_blocked(close, ahead * x, ahead * y):
             return x, y
         costs[best] = np.inf
         best = int(np.argmin(costs))
@@ -306,14 +330,14 @@ def resolve(
     """
     cx, cy = choose(lines, count, vx, vy, keep.speed_mps, close, keep.look_ahead_s)
     wanted = math.sqrt(vx * vx + vy * vy)
-    if wanted < 1.0 or cx * vx + cy * vy > (1.0 - STUCK) * wanted * wanted:
+    if wanted < DETOUR_MPS or cx * vx + cy * vy > (1.0 - STUCK) * wanted * wanted:
         return cx, cy
     best = math.sqrt((cx - vx) ** 2 + (cy - vy) ** 2) - GAIN_MPS
     heading = math.atan2(vy, vx)
     for k in range(DETOURS):
         turn = 2.0 * math.pi * k / DETOURS
         c, s = math.cos(heading - turn), math.sin(heading - turn)
-        for part in (0.25, 0.5, 0.75, 1.0):
+        for part in DETOUR_SHARES:
             x, y = part * keep.speed_mps * c, part * keep.speed_mps * s
             cost = math.sqrt((x - vx) ** 2 + (y - vy) ** 2)
             if cost >= best or not _passes(lines, count, x, y, old, keep.foresight_s):

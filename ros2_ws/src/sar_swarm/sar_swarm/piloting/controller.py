@@ -22,7 +22,7 @@ from sar_swarm.piloting.navigation import Chart, Heading, Point, Way, pursue
 from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.policy import Actor, PolicyView, act, link_quality, wish_to_velocity
 from sar_swarm.piloting.pursuit import Hypothesis
-from sar_swarm.piloting.safety import FRESH, Memory, protect
+from sar_swarm.piloting.safety import FRESH, UNJUDGED, Memory, Situation, protect
 from sar_swarm.piloting.searchtask import Knowledge, Mission, SearchTask, Spot, arrive, choose, upcoming
 
 Floats = NDArray[np.float64]
@@ -122,6 +122,16 @@ class Pilot(NamedTuple):
     last_s: float = -1.0
 
 
+class Guard(NamedTuple):
+    """What the safety layer was asked and what it did; nobody asks it on the ground, in take-off and in landing."""
+
+    wanted: tuple[float, float] = (math.nan, math.nan)
+    """The level velocity asked for."""
+    limit_excess_mps: float = math.nan
+    band: int = UNJUDGED
+    fence: int = UNJUDGED
+
+
 class Command(NamedTuple):
     """An OFFBOARD setpoint, ENU; NaN means not commanded. ``armed`` asks for motors."""
 
@@ -130,6 +140,7 @@ class Command(NamedTuple):
     velocity: Floats
     yaw: float
     acceleration: Floats = _FREE
+    guard: Guard = Guard()
 
 
 def start_pilot(yaw: float) -> Pilot:
@@ -234,23 +245,28 @@ def _fly(plan: DronePlan, pilot: Pilot, sense: Sense, dt: float) -> tuple[Pilot,
             pilot = pilot._replace(way=None)
     else:
         wish = _hover(pilot.spot, sense)
-    vx, vy, z, memory, band, _ = protect(
-        sense.position,
-        sense.velocity,
-        (wish.vx, wish.vy),
-        wish.z,
-        sense.others,
-        sense.time_s,
-        plan.chart.obstacles,
-        plan.fence,
-        plan.separation,
-        plan.mission.index,
-        pilot.memory,
+    wanted = (wish.vx, wish.vy)
+    told = protect(
+        Situation(
+            position=sense.position,
+            velocity=sense.velocity,
+            wanted=wanted,
+            altitude_m=wish.z,
+            others=sense.others,
+            time_s=sense.time_s,
+            obstacles=plan.chart.obstacles,
+            fence=plan.fence,
+            keep=plan.separation,
+            row=plan.mission.index,
+            memory=pilot.memory,
+        )
     )
-    speed = math.hypot(vx, vy)
-    yaw = _turn(pilot.yaw, math.atan2(vy, vx) if speed > TURNING_MPS else pilot.yaw, plan.turn_rate_rps * dt)
-    pilot = pilot._replace(memory=Memory(*memory), band=band, yaw=yaw)
-    return pilot, Command(True, np.array([math.nan, math.nan, z]), np.array([vx, vy, math.nan]), yaw)
+    speed = math.hypot(told.vx, told.vy)
+    yaw = _turn(pilot.yaw, math.atan2(told.vy, told.vx) if speed > TURNING_MPS else pilot.yaw, plan.turn_rate_rps * dt)
+    pilot = pilot._replace(memory=told.memory, band=told.band, yaw=yaw)
+    hold, velocity = np.array([math.nan, math.nan, told.altitude_m]), np.array([told.vx, told.vy, math.nan])
+    guard = Guard(wanted, told.limit_excess_mps, told.band, told.fence)
+    return pilot, Command(True, hold, velocity, yaw, guard=guard)
 
 
 def _search(plan: DronePlan, pilot: Pilot, sense: Sense) -> tuple[Pilot, Heading]:

@@ -11,7 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_core.compiled import compiled, inlined
+from sar_core.compiled import compiled
+from sar_core.geometry import room, to_edge
 
 Floats = NDArray[np.float64]
 
@@ -23,41 +24,6 @@ LEAD_S = 1.0
 """How far ahead of itself a drone flying out too fast sees itself, to brake harder than by letting go."""
 RETURN_MPS = 3.0
 _PASSES = 4
-
-
-@inlined
-def _to_edge(px: float, py: float, fence: Floats, k: int) -> tuple[float, float]:
-    """From the point to the nearest point of the k-th edge."""
-    n = fence.shape[0]
-    ax, ay = fence[k, 0], fence[k, 1]
-    ex, ey = fence[(k + 1) % n, 0] - ax, fence[(k + 1) % n, 1] - ay
-    length = ex * ex + ey * ey
-    t = 0.0 if length <= 0.0 else min(max(((px - ax) * ex + (py - ay) * ey) / length, 0.0), 1.0)
-    return ax + t * ex - px, ay + t * ey - py
-
-
-@compiled
-def room(px: float, py: float, fence: Floats) -> tuple[float, float, float]:
-    """Distance to the polygon (negative outside, infinite without one) and the unit vector towards its nearest edge."""
-    best, bx, by = np.inf, 0.0, 0.0
-    inside = False
-    n = fence.shape[0]
-    for k in range(n):
-        dx, dy = _to_edge(px, py, fence, k)
-        d = dx * dx + dy * dy
-        if d < best:
-            best, bx, by = d, dx, dy
-        ay, by2 = fence[k, 1], fence[(k + 1) % n, 1]
-        if (ay > py) != (by2 > py):
-            cross = fence[k, 0] + (py - ay) / (by2 - ay) * (fence[(k + 1) % n, 0] - fence[k, 0])
-            if px < cross:
-                inside = not inside
-    if n == 0:
-        return np.inf, 0.0, 0.0
-    distance = math.sqrt(best)
-    if distance > 0.0:
-        bx, by = bx / distance, by / distance
-    return (distance if inside else -distance), bx, by
 
 
 @compiled
@@ -88,7 +54,7 @@ def keep_inside(
     for _ in range(_PASSES):
         changed = False
         for k in range(fence.shape[0]):
-            dx, dy = _to_edge(pos[0], pos[1], fence, k)
+            dx, dy = to_edge(pos[0], pos[1], fence, k)
             d = math.sqrt(dx * dx + dy * dy)
             ox, oy = dx / max(d, 1e-9), dy / max(d, 1e-9)
             pull = vel[0] * ox + vel[1] * oy

@@ -34,6 +34,17 @@ FORGET_S = 62.0
 """As long as the safety layer keeps clear of a neighbour gone silent."""
 BERTH_M = 4.0
 PASSING_M = 1.5
+PROGRESS_M = 0.5
+"""Nearer to the goal than ever by this is progress."""
+SILENT_S, SEEN_M, BESIDE_M = 2.0, 40.0, 1.0
+"""A stalled drone goes round who stands or was last heard so long ago, within this distance; who is nearer than this
+beyond the berth is beside it, and in nobody's way."""
+STANDING_RADIUS_M, STANDING_HEIGHT_M = BERTH_M - PASSING_M, 6.0
+"""Of the cylinder that stands in a plan for such a neighbour."""
+SHARP_RAD = 1.5
+"""Half of a turn beyond this is a turn back; it keeps the tangent finite."""
+INSIDE_M = 0.1
+"""How far inside its box a plan starts."""
 LINE_STEP_M = 4.0
 CLEARANCE_SHARES = (1.0, 0.75, 0.5, 0.35)
 """Of the clearance wished for: where 4 m is too much to ask, 3 m and less are tried."""
@@ -70,7 +81,7 @@ class Chart:
         if c is not None:
             turn = math.atan2(c[1] - b[1], c[0] - b[0]) - math.atan2(b[1] - a[1], b[0] - a[0])
             half = 0.5 * abs(math.remainder(turn, 2.0 * math.pi))
-        radius = within_m / max(math.tan(min(half, 1.5)), 1e-3)
+        radius = within_m / max(math.tan(min(half, SHARP_RAD)), 1e-3)
         fast = min(math.sqrt(self.limits.acceleration_mps2 * radius), self.limits.turn_rate_rps * radius)
         return max(self.corner_speed_mps, min(fast, self.limits.speed_mps))
 
@@ -134,7 +145,7 @@ def pursue(
     if way is None or way.goal != goal:
         fresh = Way(goal, _NOWHERE, _NO_SPEEDS, end_speed, progress_s=time_s, held_m=float(position[2]))
         way = _plan(chart, fresh, position, velocity, time_s, key)
-    if left < way.best_left_m - 0.5:
+    if left < way.best_left_m - PROGRESS_M:
         way = way._replace(best_left_m=left, progress_s=time_s)
     if time_s - way.checked_s >= RETRY_S and not way.hopeless:
         way = way._replace(checked_s=time_s)
@@ -162,7 +173,7 @@ def _renew(chart: Chart, way: Way, position: Floats, time_s: float, in_the_way: 
 
 
 def standing(others: Floats, position: Floats, time_s: float) -> Floats:
-    """Rows for neighbours within 40 m that stand still or have gone silent: what a stalled drone must go round."""
+    """Rows for neighbours in sight that stand still or have gone silent: what a stalled drone must go round."""
     rows = []
     for row in others:
         if not np.isfinite(row[: STAMP + 1]).all():
@@ -170,10 +181,10 @@ def standing(others: Floats, position: Floats, time_s: float) -> Floats:
         age = time_s - row[STAMP]
         if age > FORGET_S:
             continue
-        still = np.hypot(row[3], row[4]) < STANDING_MPS or age > 2.0
+        still = np.hypot(row[3], row[4]) < STANDING_MPS or age > SILENT_S
         away = math.sqrt(float(np.sum((row[:3] - position) ** 2)))
-        if still and BERTH_M + 1.0 < away < 40.0:
-            rows.append(cylinder(row[0], row[1], row[2], BERTH_M - 1.5, 6.0))
+        if still and BERTH_M + BESIDE_M < away < SEEN_M:
+            rows.append(cylinder(row[0], row[1], row[2], STANDING_RADIUS_M, STANDING_HEIGHT_M))
     return np.array(rows).reshape(len(rows), 8)
 
 
@@ -189,7 +200,7 @@ def _plan(
     """A new path to the way's goal. A drone that stands nearer to something than the clearance plans with less."""
     atlas = chart.map if extra is None or len(extra) == 0 else chart.map_with(extra)
     way = way._replace(made_s=time_s, checked_s=time_s, plans=way.plans + 1, at=0.0)
-    start = np.clip(position, np.array(chart.bounds[:3]) + 0.1, np.array(chart.bounds[3:]) - 0.1)
+    start = np.clip(position, np.array(chart.bounds[:3]) + INSIDE_M, np.array(chart.bounds[3:]) - INSIDE_M)
     speed = math.sqrt(float(velocity[0]) ** 2 + float(velocity[1]) ** 2)
     for share in CLEARANCE_SHARES:
         clearance = share * chart.clearance_m

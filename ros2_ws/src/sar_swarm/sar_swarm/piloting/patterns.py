@@ -31,7 +31,9 @@ HEADINGS = 8
 SAMPLES = 6
 VISITED_GAIN, PEER_GAIN, FRONTIER_GAIN = 1.0, 2.0, 1.5
 LEVY_EXPONENT = 1.5
-_GOLDEN = 0.6180339887498949
+SHORT_STEP = 0.25
+"""Share of a swath; a step that the edge leaves shorter is none."""
+GOLDEN = 0.6180339887498949
 _TWO_PI = 2.0 * math.pi
 
 
@@ -79,6 +81,13 @@ def fixed_route(pattern: str, area: Area, drones: int, index: int, swath_m: floa
             f"{west:g} to {east:g} east and {south:g} to {north:g} north"
         )
     return way
+
+
+def fixed_routes(pattern: str, area: Area, drones: int, swath_m: float, overlap: float) -> tuple[Floats, ...] | None:
+    """Every drone's waypoints; None for patterns that decide as they go."""
+    routes = [fixed_route(pattern, area, drones, i, swath_m, overlap) for i in range(drones)]
+    given = tuple(route for route in routes if route is not None)
+    return given if len(given) == drones else None
 
 
 def start_walk(peers: int, memory: int = MEMORY) -> Walk:
@@ -199,7 +208,7 @@ def pressure(visited: Floats, x: float, y: float) -> float:
 def headings(place: Place) -> list[Point]:
     """The pheromone pattern's candidates: one swath away in eight directions from index pi / 3 on, kept in the area.
 
-    One that the edge leaves shorter than a quarter swath is no step and falls out; at least the nearest stay.
+    One that the edge leaves too short is no step and falls out; at least the nearest stay.
     """
     inner = inner_area(place.area, place.swath_m)
     here = clamp(place.position, inner)
@@ -208,7 +217,7 @@ def headings(place: Place) -> list[Point]:
         angle = place.index * math.pi / 3.0 + k * _TWO_PI / HEADINGS
         goal = here[0] + place.swath_m * math.cos(angle), here[1] + place.swath_m * math.sin(angle)
         found.append(clamp(goal, inner))
-    return [goal for goal in found if math.dist(goal, here) >= 0.25 * place.swath_m] or found
+    return [goal for goal in found if math.dist(goal, here) >= SHORT_STEP * place.swath_m] or found
 
 
 def _least_visited(visited: Floats, place: Place) -> Point:
@@ -221,7 +230,7 @@ def samples(place: Place) -> Floats:
     Every drone looks at other points of the tiles; with the same ones, all would be drawn to one and the same place.
     """
     west, south, east, north = place.area
-    u, v = (place.index + 0.5) / place.drones, (place.index + 0.5) * _GOLDEN % 1.0
+    u, v = (place.index + 0.5) / place.drones, (place.index + 0.5) * GOLDEN % 1.0
     x = west + (east - west) * (np.arange(SAMPLES) + u) / SAMPLES
     y = south + (north - south) * (np.arange(SAMPLES) + v) / SAMPLES
     return np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -277,6 +286,6 @@ def _follow_field(visited: Floats, place: Place) -> Point:
         if length > 1e-9:
             scale = place.swath_m / length
             point = clamp((here[0] + scale * fx, here[1] + scale * fy), inner)
-            if math.dist(point, here) >= 0.25 * place.swath_m:
+            if math.dist(point, here) >= SHORT_STEP * place.swath_m:
                 return point
     return clamp(goal, inner)

@@ -28,6 +28,7 @@ Point = tuple[float, float]
 SLOTS = 3
 FIRST_SLOT_RAD = 0.5 * math.pi
 """Slot 0 lies north of the hypothesis, so that the constellation does not hang on anybody's position."""
+PLACED_MPS = 2.0  # slower than this in its place, a drone holds it
 HISTORY = 64
 
 
@@ -391,7 +392,9 @@ def _yield_slot(case: Case, scene: _Scene, config: PursuitConfig) -> Case:
 
     def held(slot: int) -> bool:
         spot = slot_place(case, slot, config)
-        there = [d for d, place in scene.places.items() if math.dist(place, spot) < near and scene.speeds[d] < 2.0]
+        there = [
+            d for d, place in scene.places.items() if math.dist(place, spot) < near and scene.speeds[d] < PLACED_MPS
+        ]
         return any(d < scene.me or (d != scene.me and math.dist(here, spot) >= near) for d in there)
 
     mine = next(m.slot for m in case.team if m.drone == scene.me)

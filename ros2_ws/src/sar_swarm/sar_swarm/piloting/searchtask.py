@@ -25,6 +25,7 @@ Area = tuple[float, float, float, float]
 Spot = tuple[float, float]
 
 ROUTE_ACCEPT_M = 3.0
+DIRECTION_ACCEPT = 0.3  # of a swath
 LOST_AFTER_S = 5.0
 OUT_OF_THE_SEARCH = (Failsafe.RETURN_TO_HOME, Failsafe.EMERGENCY_LAND, Failsafe.CONTROLLED_DESCENT)
 
@@ -45,7 +46,7 @@ class Mission:
     @property
     def accept_m(self) -> float:
         """How near a waypoint counts as reached; patterns that only choose a direction turn earlier."""
-        return ROUTE_ACCEPT_M if self.routes else max(ROUTE_ACCEPT_M, 0.3 * self.swath_m)
+        return ROUTE_ACCEPT_M if self.routes else max(ROUTE_ACCEPT_M, DIRECTION_ACCEPT * self.swath_m)
 
 
 class Loss(NamedTuple):

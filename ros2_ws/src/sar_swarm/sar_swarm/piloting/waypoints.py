@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from sar_core.compiled import compiled, inlined
 from sar_swarm.piloting.patterns import (
     FRONTIER_GAIN,
+    GOLDEN,
     HEADINGS,
     PEER_GAIN,
     SAMPLES,
+    SHORT_STEP,
     VISITED_GAIN,
     frontier,
     pressure,
@@ -26,7 +28,6 @@ from sar_swarm.planning.routes import Area
 
 Floats = NDArray[np.float64]
 
-_GOLDEN = 0.6180339887498949
 _TWO_PI = 2.0 * math.pi
 HEADING, LEFT, STEP, ENTERED = range(4)
 """Columns of a drone's walk: course of the step begun (rad), metres left of it, steps drawn, places remembered."""
@@ -70,7 +71,7 @@ def least_visited(me: int, x: float, y: float, inner: Area, swath: float, visite
         for k in range(HEADINGS):
             angle = me * math.pi / 3.0 + k * _TWO_PI / HEADINGS
             gx, gy = clamped(hx + swath * math.cos(angle), hy + swath * math.sin(angle), inner)
-            if not short_ones and math.sqrt((gx - hx) ** 2 + (gy - hy) ** 2) < 0.25 * swath:
+            if not short_ones and math.sqrt((gx - hx) ** 2 + (gy - hy) ** 2) < SHORT_STEP * swath:
                 continue
             load = pressure(visited, gx, gy)
             if load < best:
@@ -86,7 +87,7 @@ def along_field(
 ) -> tuple[float, float]:
     """The potential field's next place: one swath along the force, else towards the frontier, else the frontier."""
     hx, hy = clamped(x, y, inner)
-    u, v = (me + 0.5) / drones, (me + 0.5) * _GOLDEN % 1.0
+    u, v = (me + 0.5) / drones, (me + 0.5) * GOLDEN % 1.0
     points = np.empty((SAMPLES * SAMPLES, 2))
     for i in range(SAMPLES):
         for j in range(SAMPLES):
@@ -103,7 +104,7 @@ def along_field(
         length = math.hypot(fx, fy)
         if length > 1e-9:
             px, py = clamped(hx + swath / length * fx, hy + swath / length * fy, inner)
-            if math.sqrt((px - hx) ** 2 + (py - hy) ** 2) >= 0.25 * swath:
+            if math.sqrt((px - hx) ** 2 + (py - hy) ** 2) >= SHORT_STEP * swath:
                 return px, py
         fx, fy = goal[0] - hx, goal[1] - hy
     return clamped(goal[0], goal[1], inner)

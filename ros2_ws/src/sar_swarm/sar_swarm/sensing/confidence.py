@@ -52,7 +52,7 @@ def features(estimate: Estimate) -> Floats:
     e = estimate
     return np.array(
         [
-            math.log(min(max(e.std_m, 0.05), 500.0)),
+            math.log(min(max(e.information_dop_m, 0.05), 500.0)),
             math.log(min(max(e.chi2, 0.05), 50.0)),
             min(e.ambiguity_gap, CLEAR_GAP) / CLEAR_GAP,
             math.log1p(min(e.speed_gain, 1e3)),
@@ -60,8 +60,8 @@ def features(estimate: Estimate) -> Floats:
             math.log(max(e.observations, 1)),
             min(e.views, 8),
             min(e.n_eff, 8.0),
-            WORST_GDOP if e.gdop is None else min(e.gdop, WORST_GDOP),
-            float(e.gdop is None),
+            WORST_GDOP if e.path_gdop is None else min(e.path_gdop, WORST_GDOP),
+            float(e.path_gdop is None),
             e.beacon_share,
             float(e.known),
             math.log1p(max(e.last_s - e.first_s, 0.0)),

@@ -19,7 +19,7 @@ from sar_core.compiled import compiled
 from sar_core.radio import BASELINE
 from sar_swarm.sensing.attention import AttentionConfig, view_weights
 from sar_swarm.sensing.gate import GateState
-from sar_swarm.sensing.gdop import effective_views, gdi, gdop
+from sar_swarm.sensing.gdop import constellation_gdop, effective_views, gdi, gdop
 from sar_swarm.sensing.observation import Observation
 from sar_swarm.sensing.position import (
     AX,
@@ -80,7 +80,9 @@ class Estimate(NamedTuple):
 
     ``covariance`` float64[2, 2] in m^2; ``ambiguity_gap`` is the log-likelihood lead over the runner-up position;
     ``views`` counts drones or bearings more than 30 degrees apart, whichever is more; shares are of all observations
-    heard, usable or not; ``chi2`` is per measured number.
+    heard, usable or not; ``chi2`` is per measured number. ``path_gdop`` takes every viewpoint of the way flown as a
+    sensor, ``constellation_gdop`` only the drones that hear it at ``time_s``, each where its latest usable observation
+    was made.
     """
 
     track: int
@@ -90,7 +92,8 @@ class Estimate(NamedTuple):
     y: float
     covariance: Floats
     views: int
-    gdop: float | None
+    path_gdop: float | None
+    constellation_gdop: float | None
     gdi: float | None
     n_eff: float
     chi2: float
@@ -109,8 +112,8 @@ class Estimate(NamedTuple):
     last_s: float
 
     @property
-    def std_m(self) -> float:
-        """Horizontal standard deviation, the root of the covariance's trace."""
+    def information_dop_m(self) -> float:
+        """Horizontal standard deviation (m), the root of the covariance's trace: all information together."""
         return math.sqrt(float(self.covariance[0, 0] + self.covariance[1, 1]))
 
     @property
@@ -240,6 +243,8 @@ class Track:
     rows: Floats = field(default_factory=lambda: np.empty((0, COLUMNS)))
     pending: list[tuple[float, ...]] = field(default_factory=list)
     seen: set[tuple[int, float]] = field(default_factory=set)
+    latest: dict[int, tuple[float, float, float]] = field(default_factory=dict)
+    """Per drone (time, x, y) of its latest usable observation."""
     heard: int = 0
     usable: int = 0
     accepted: int = 0
@@ -261,6 +266,11 @@ class Track:
         if observation.usable:
             self.usable += 1
             self.pending.append(row)
+            self.stand(observation.drone, (observation.time_s, *observation.position[:2]))
+
+    def stand(self, drone: int, place: tuple[float, float, float]) -> None:
+        """A drone heard it at (time, x, y): kept if nothing later is known."""
+        self.latest[drone] = max(place, self.latest.get(drone, place))
 
     def due(self, time_s: float, config: FusionConfig) -> bool:
         """Whether enough is new to make solving worth its cost."""
@@ -350,7 +360,7 @@ class FusionCentre:
                 continue
             silence = young.first_s - old.last_s
             apart = math.hypot(old.estimate.x - young.estimate.x, old.estimate.y - young.estimate.y)
-            doubt = max(old.estimate.std_m, young.estimate.std_m)
+            doubt = max(old.estimate.information_dop_m, young.estimate.information_dop_m)
             if -OVERLAP_S <= silence <= config.merge_gap_s and max(apart, doubt) <= config.merge_distance_m:
                 self._forget(young)
                 self._by_address[young.address] = old
@@ -358,6 +368,8 @@ class FusionCentre:
                 old.heard, old.usable = old.heard + young.heard, old.usable + young.usable
                 old.accepted, old.beacons = old.accepted + young.accepted, old.beacons + young.beacons
                 old.seen |= young.seen
+                for drone, place in young.latest.items():
+                    old.stand(drone, place)
                 old.flush(config)
                 old.absorb(young.rows, config)
                 self._estimate(old, time_s)
@@ -396,7 +408,10 @@ class FusionCentre:
             y=fix.y,
             covariance=np.array([[fix.cxx, fix.cxy], [fix.cxy, fix.cyy]]),
             views=max(drones, separated(azimuths, config.view_gap_rad)),
-            gdop=gdop(views[:, 2:4], np.array([fix.x, fix.y])),
+            path_gdop=gdop(views[:, 2:4], np.array([fix.x, fix.y])),
+            constellation_gdop=constellation_gdop(
+                np.array(list(track.latest.values())), np.array([fix.x, fix.y]), time_s
+            ),
             gdi=gdi(azimuths),
             n_eff=effective_views(azimuths),
             chi2=fix.chi2,

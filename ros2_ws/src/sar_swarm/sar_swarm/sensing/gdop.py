@@ -1,6 +1,8 @@
 """What geometry alone says about a fix: dilution of precision, diversity of views, and the Cramér-Rao bound.
 
-Horizontal geometry, ENU, SI. What is undefined is None, never 0: a zero would read as a perfect constellation.
+Horizontal geometry, ENU, SI. What is undefined is None, never 0: a zero would read as a perfect constellation. Three
+dilutions are told apart: the path's (every 30 degree sector of every drone's way counts as a sensor), the
+constellation's (the drones that hear it now), and the information's (metres, the root of a covariance's trace).
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ Floats = NDArray[np.float64]
 MIN_RANGE_M = 1e-9
 MIN_DETERMINANT = 1e-12
 VIEW_CORRELATION_RAD = math.pi / 6.0
+CONSTELLATION_S = 2.0
+"""A drone stands in the constellation while its latest usable observation is no older than this."""
 BANDS = ((1.2, "excellent"), (2.0, "good"), (4.0, "fair"), (math.inf, "poor"))
 
 
@@ -39,6 +43,18 @@ def gdop(sensors: Floats, target: Floats) -> float | None:
     if not abs(determinant) >= MIN_DETERMINANT:
         return None
     return math.sqrt((a + d) / determinant)
+
+
+def constellation_gdop(latest: Floats, target: Floats, time_s: float) -> float | None:
+    """Dilution by the drones that hear a transmitter at ``time_s``: one horizontal line of sight for each.
+
+    ``latest`` float64[N, 3] holds one row per drone, (time, x, y) of its latest usable observation: the newest that a
+    swarm knows of where it stood. Rows older than CONSTELLATION_S, or of later than ``time_s``, do not count. None for
+    fewer than two drones or parallel lines.
+    """
+    latest = np.asarray(latest, dtype=np.float64).reshape(-1, 3)
+    age = time_s - latest[:, 0]
+    return gdop(latest[(age >= 0.0) & (age <= CONSTELLATION_S), 1:], target)
 
 
 def band(value: float | None) -> str:
