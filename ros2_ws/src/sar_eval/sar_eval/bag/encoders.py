@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_eval.bag.messages import MessageLayout, blank, serialise, typestore
-from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport
+from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport, dilutions
 from sar_eval.bag.writer import BagTopic, make_topic
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.referee import Event, EventKind, EventPhase
+from sar_sim.judging.scoring import Judged, ReportVerdict
+from sar_sim.radio.devices import known_addresses
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import FleetState
 from sar_swarm.piloting.controller import Command
@@ -42,6 +44,7 @@ _KINDS = {
     EventKind.GEOFENCE: 4,
     EventKind.NEAR_MISS: 5,
 }
+_VERDICTS = {ReportVerdict.RIGHT: 1, ReportVerdict.DISPLACED: 2, ReportVerdict.DECOY: 3}
 _TOPICS = (
     ("/clock", "rosgraph_msgs/msg/Clock", False),
     ("/episode/info", "sar_msgs/msg/EpisodeInfo", True),
@@ -57,6 +60,7 @@ _UAV_TOPICS = (
 )
 _SENSING_TOPICS = (
     ("/swarm/reports", "sar_msgs/msg/VictimReport"),
+    ("/events/report", "sar_msgs/msg/ReportEvent"),
     ("/truth/devices", "sar_msgs/msg/TruthDevices"),
 )
 _UAV_SENSING_TOPICS = (
@@ -77,6 +81,10 @@ class EpisodeProgress:
     airborne: int
     valid: bool = True
     invalid_reason: str = ""
+    issues: int = 0
+    found: int = 0
+    displaced: int = 0
+    decoy_alarms: int = 0
 
 
 def episode_topics(drones: int, sensing: bool = False, csi: bool = False) -> list[BagTopic]:
@@ -113,13 +121,32 @@ class DroneHealth(NamedTuple):
     delivery: Floats
     """Share of the others' packets received since the last status."""
     link_age_s: Floats
+    band: list[int]
+    """Worst since the last status, as the fence state is."""
+    fence: list[int]
 
 
 def health_of(
-    stamp_ns: int, statuses: DroneStatuses, commands: Sequence[Command], charge: Floats, delivery: Floats, age_s: Floats
+    stamp_ns: int,
+    statuses: DroneStatuses,
+    commands: Sequence[Command],
+    charge: Floats,
+    delivery: Floats,
+    age_s: Floats,
+    worst: Sequence[tuple[int, int]],
 ) -> DroneHealth:
-    phases, failsafes = [int(phase) for phase in statuses.phase], [int(state) for state in statuses.failsafe]
-    return DroneHealth(stamp_ns, phases, failsafes, [command.armed for command in commands], charge, delivery, age_s)
+    """``worst`` holds every drone's worst band and fence state since the last status."""
+    return DroneHealth(
+        stamp_ns,
+        [int(phase) for phase in statuses.phase],
+        [int(state) for state in statuses.failsafe],
+        [command.armed for command in commands],
+        charge,
+        delivery,
+        age_s,
+        [band for band, _ in worst],
+        [fence for _, fence in worst],
+    )
 
 
 class Encoder:
@@ -130,6 +157,7 @@ class Encoder:
 
     def __init__(self, episode: Episode) -> None:
         self._episode = episode
+        self._listed = frozenset(known_addresses(episode.devices))
         n = episode.scenario.drones
         self._n = n
         self._store = typestore()
@@ -223,6 +251,8 @@ class Encoder:
                 "acceleration": np.array([c.acceleration for c in commands]),
                 "yaw": np.array([c.yaw for c in commands]),
                 "yaw_rate": np.full(len(commands), np.nan),
+                "wanted": np.array([(*c.guard.wanted, math.nan) for c in commands]),
+                "limit_excess": np.array([c.guard.limit_excess_mps for c in commands]),
             }
         ).reshape(len(stamps), self._n, -1)
         for i in range(self._n):
@@ -231,7 +261,7 @@ class Encoder:
     def health(self, rows: Sequence[DroneHealth]) -> Iterator[Batch]:
         """Every drone's status at K moments."""
         columns = (np.array(column) for column in zip(*rows, strict=True))
-        stamps, phases, failsafes, armed, charge, delivery, age = columns
+        stamps, phases, failsafes, armed, charge, delivery, age, bands, fences = columns
         for i in range(self._n):
             yield (
                 f"/uav_{i + 1}/status",
@@ -244,6 +274,8 @@ class Encoder:
                         "battery_fraction": charge[:, i],
                         "link_delivery_ratio": delivery[:, i],
                         "link_age_s": age[:, i],
+                        "band": bands[:, i],
+                        "fence": fences[:, i],
                     }
                 ),
             )
@@ -383,6 +415,7 @@ class Encoder:
     def victim_report(self, stamp_ns: int, found: VictimReport) -> Letter:
         """A drone's opinion of a transmitter."""
         report, estimate = found.report, found.estimate
+        path, constellation, information = dilutions(report)
         values = {
             "header.frame_id": FRAME,
             "uav": report.drone + 1,
@@ -391,12 +424,36 @@ class Encoder:
             "position.y": report.y,
             "covariance": estimate.covariance.ravel(),
             "confidence": report.confidence,
-            "gdop": np.nan if report.gdop is None else report.gdop,
+            "path_gdop": path,
+            "constellation_gdop": constellation,
+            "information_dop_m": information,
             "views": report.views,
             "observations": estimate.observations,
             "speed_mps": estimate.speed_mps,
         }
         return self._letter("/swarm/reports", stamp_ns, "sar_msgs/msg/VictimReport", values)
+
+    def report_event(self, stamp_ns: int, judged: Judged) -> Letter:
+        """The referee's verdict on an issue or an update."""
+        report = judged.report
+        path, constellation, information = dilutions(report)
+        values = {
+            "header.frame_id": FRAME,
+            "update": judged.update,
+            "verdict": _VERDICTS[judged.verdict],
+            "uav": report.drone + 1,
+            "address": report.address,
+            "victim": 0 if judged.victim is None else judged.victim + 1,
+            "error_m": math.nan if judged.error_m is None else judged.error_m,
+            "position.x": report.x,
+            "position.y": report.y,
+            "confidence": report.confidence,
+            "path_gdop": path,
+            "constellation_gdop": constellation,
+            "information_dop_m": information,
+            "views": report.views,
+        }
+        return self._letter("/events/report", stamp_ns, "sar_msgs/msg/ReportEvent", values)
 
     def devices(self, stamp_ns: int, time_s: float) -> Letter:
         """Once a second: where every transmitter truly is."""
@@ -408,6 +465,7 @@ class Encoder:
             "address": np.array([device.address for device in devices], np.uint64),
             "kind": np.array([int(device.kind) for device in devices], np.uint8),
             "position": [make_point(*(float(v) for v in point)) for point in points],
+            "listed": np.array([device.address in self._listed for device in devices], np.bool_),
         }
         return self._letter("/truth/devices", stamp_ns, "sar_msgs/msg/TruthDevices", values)
 

@@ -16,18 +16,33 @@ from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport
 from sar_eval.bag.writer import BagWriter, Recording
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.referee import Event
+from sar_sim.judging.scoring import Judged
 from sar_sim.vehicle.fleet import FleetState
 from sar_swarm.piloting.controller import Command
+from sar_swarm.piloting.patterns import fixed_routes
 
 Floats = NDArray[np.float64]
+
+
+BAG_SCHEMA_VERSION = "2"
+"""1 had neither what the safety layer was asked and did, nor the planned routes."""
+
+
+def planned_routes(episode: Episode) -> tuple[Floats, ...] | None:
+    """Every drone's waypoints [K, 2], ENU metres, as planned before the mission; None where they choose as they go."""
+    s = episode.scenario
+    return episode.routes or fixed_routes(s.pattern, episode.world.area, s.drones, s.swath_m, s.overlap)
 
 
 def bag_metadata(episode: Episode) -> dict[str, dict[str, str]]:
     """MCAP metadata records: the resolved configuration and where everything came from."""
     resolved = episode.resolved()
+    routes = planned_routes(episode)
+    planned = {} if routes is None else {"routes": {"routes": json.dumps([route.tolist() for route in routes])}}
     return {
+        **planned,
         "sar_eval": {
-            "schema_version": "1",
+            "schema_version": BAG_SCHEMA_VERSION,
             "episode_id": episode.episode_id,
             "tier": episode.tier,
             "configuration": json.dumps(resolved, sort_keys=True),
@@ -36,6 +51,7 @@ def bag_metadata(episode: Episode) -> dict[str, dict[str, str]]:
             "world_sha256": episode.world.sha256,
             "seed": str(episode.seed),
             "episode": str(episode.index),
+            "layout": str(episode.layout),
             "episode_set": episode.episode_set,
             "episode_set_sha256": episode.episode_set_sha256 or "",
             "version": __version__,
@@ -124,9 +140,10 @@ class Logbook:
         charge: Floats,
         delivery: Floats,
         link_age_s: Floats,
+        worst: Sequence[tuple[int, int]],
     ) -> None:
         """Twice a second: each drone's health, kept until the next flush."""
-        self._health.append(health_of(stamp_ns, statuses, commands, charge, delivery, link_age_s))
+        self._health.append(health_of(stamp_ns, statuses, commands, charge, delivery, link_age_s, worst))
 
     def info(self, stamp_ns: int) -> None:
         """The one latched message that names the episode."""
@@ -143,6 +160,10 @@ class Logbook:
     def event(self, stamp_ns: int, event: Event) -> None:
         """A referee's announcement."""
         self._letters(stamp_ns, [self._encoder.event(stamp_ns, event)])
+
+    def verdict(self, stamp_ns: int, judged: Judged) -> None:
+        """The referee's word on an issue or an update."""
+        self._letters(stamp_ns, [self._encoder.report_event(stamp_ns, judged)])
 
     def sensing(self, stamp_ns: int, heard: Heard, reports: Sequence[VictimReport]) -> None:
         """What the drones observed, how their gates changed, what they claimed; raw frames if wanted."""

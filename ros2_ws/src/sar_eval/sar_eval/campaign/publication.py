@@ -33,17 +33,21 @@ from sar_analysis.render.wholefolder import FolderKind
 from sar_analysis.results.document import build_results
 from sar_analysis.results.optimality import load_reference
 from sar_analysis.results.stagegap import Stage1Prediction
+from sar_analysis.stage1.figures import plain_choice
 from sar_analysis.stage1.medianseeds import choose
-from sar_analysis.stage1.rows import read_stage1
+from sar_analysis.stage1.rows import Stage1Row, read_stage1
 from sar_analysis.table import analyze
 from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_core.sealed import seal
 from sar_eval.campaign.acceptance import Acceptance
+from sar_eval.campaign.erratum import SCHEMA as OLD_DEFINITIONS
+from sar_eval.campaign.erratum import campaign_erratum
 from sar_eval.campaign.evaluation import CAMPAIGN, FULL, STAGE1, STAGE1_SEEDS, Evaluation, Extent, follow, reference_of
 from sar_eval.campaign.ledger import LEDGER, PACKED, read_ledger
 from sar_eval.campaign.manifest import MANIFEST, Manifest, file_sha256, read_manifest
 from sar_eval.campaign.sources import PACKAGE, WHOLE
 from sar_eval.episode.record import Record
+from sar_eval.scenario.episodeset import load_set
 
 RECORDS, ROWS = PACKED, f"{STAGE1}.zst"
 SEEDS = "seeds.json"
@@ -196,18 +200,24 @@ def _git(checkout: Path, *words: str, told: str) -> bytes:
     return done.stdout
 
 
+def seeds_told(rows: Sequence[Stage1Row]) -> dict[str, Any]:
+    """What seeds.json says: the median seeds, and the figure of every seed they were chosen from."""
+    return plain_choice(choose(rows), rows, load_set(str(rows[0].episode_set)).layout_number)
+
+
 def write_findings(folder: Path) -> None:
     """Everything that follows from the records and rows in a folder."""
     rows, table = read_stage1(folder / ROWS), analyze(folder / RECORDS)
-    (folder / SEEDS).write_text(json.dumps(choose(rows).plain(), indent=1) + "\n", encoding="utf-8")
+    told = seeds_told(rows)
+    (folder / SEEDS).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     reference = reference_of(table.episodes[0].episode_set)
     oracle = None if reference is None else load_reference(reference)
-    document = build_results(table, reference=oracle, stage1=Stage1Prediction(ROWS, rows))
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    (folder / "results.json").write_text(text + "\n", encoding="utf-8")
+    hidden = campaign_erratum(folder) if table.episodes[0].schema == OLD_DEFINITIONS else []
+    document = build_results(table, reference=oracle, stage1=Stage1Prediction(ROWS, rows), erratum=hidden)
+    (folder / "results.json").write_text(document.text(), encoding="utf-8")
     (folder / "RESULTS.md").write_text(results_markdown(document), encoding="utf-8")
     (folder / "TABLES.md").write_text(tables_markdown(document), encoding="utf-8")
-    for picture in draw_figures(document, folder / FIGURES):
+    for picture in draw_figures(document.result, folder / FIGURES):
         if picture.suffix not in FOLDER.endings:
             picture.unlink()
 

@@ -50,7 +50,7 @@ def _results(path: Path) -> list[tuple[int, dict[str, Any]]]:
             continue
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}:{number}: not a line of JSON ({error})") from error
         if not isinstance(row, dict):
             raise InputError(f"{path}:{number}: expected an object with a result, found {type(row).__name__}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sar_core.errors import ContractError, MissingDependencyError
+from sar_core.errors import ContractError, InputError, MissingDependencyError
 from sar_eval.cli.console import Json, bar, err, note, out, say
 
 prereg_app = typer.Typer(
@@ -55,7 +56,7 @@ def analyze(
 
       sar-eval analyze runs/eval --json | jq '.episodes[].coverage_240s'
 
-    Exact 95 % intervals in brackets. Every column is explained in docs/metrics.md; sar-eval report writes it all.
+    In brackets 95 % intervals over layouts. docs/metrics.md explains every column; sar-eval report writes it all.
     """
     summary, plain = _library("results.summary"), _library("results.conditions").plain_value
     table = _read(source)
@@ -71,7 +72,8 @@ def analyze(
     out.print(mission_table(table, tiers))
     for group in groups:
         out.print(_summary(group, tiers))
-    say("95 % intervals: Clopper-Pearson for shares, order statistics for CEP (open: too few victims for that end)")
+    shown = _library("metrics.catalogue").HEADLINE
+    say(_library("render.method").how(group.estimate(key) for group in groups for key in shown))
     _warn(table.warnings())
     if csv is not None:
         say(f"{csv}: {len(table.episodes)} rows written")
@@ -111,6 +113,52 @@ def mission_table(table: Any, tiers: str) -> Table:
     return view
 
 
+def adr149(
+    source: Annotated[Path, typer.Argument(help="Stage-1 results (JSONL), bags, or episode records.")],
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Bootstrap seed.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """ADR-149's ten metrics by its own definitions, of Stage 1 or Stage 2 alike; none where a stage cannot know.
+
+    Examples:
+
+      sar-eval adr149 runs/eval/stage1.jsonl
+
+      sar-eval adr149 runs/eval
+    """
+    ten, wording = _library("results.tenmetrics"), _library("render.wording")
+    options = _library("stats.layouts").Options(resamples, seed)
+    if ten.is_stage1(source):
+        found = ten.of_stage1(_library("stage1.rows").read_stage1(source), options)
+    else:
+        found = ten.of_stage2(_read(source).episodes, options)
+    if as_json:
+        print(json.dumps([_ten_plain(row) for row in found], allow_nan=False))
+        return
+    for row in found:
+        view = _table(f"{row.stage}: {row.pattern.replace('_', ' ')}, {row.missions} missions, {row.invalid} invalid")
+        for head in ("as ADR-149 defines it", "value and 95 % interval", "n", "method"):
+            view.add_column(head, overflow="fold")
+        for item in row.metrics:
+            figure, label = item.figure, _library("metrics.catalogue").METRICS[item.metric].label
+            cells = ("none", "", item.why) if figure is None else _ten_cells(wording, item.metric, figure)
+            view.add_row(*map(escape, (label.replace(" as ADR-149 has it", ""), *cells)))
+        out.print(view)
+
+
+def _ten_cells(wording: Any, key: str, figure: Any) -> tuple[str, str, str]:
+    drawn = "" if figure.resamples is None else f", {figure.resamples} resamples, seed {figure.seed}"
+    return wording.spread(key, figure), f"{figure.n} {figure.unit}", f"{figure.method}{drawn}"
+
+
+def _ten_plain(row: Any) -> dict[str, Any]:
+    metrics = [
+        {"metric": m.metric, "figure": None if m.figure is None else m.figure.plain, "why": m.why} for m in row.metrics
+    ]
+    return {**row._asdict(), "metrics": metrics}
+
+
 def _summary(group: Any, tiers: str) -> Table:
     """One condition, a figure per line."""
     wording, catalogue = _library("render.wording"), _library("metrics.catalogue")
@@ -120,10 +168,11 @@ def _summary(group: Any, tiers: str) -> Table:
     view = _table(f"Stage 2 ({tiers}): {label}; {flown}", show_header=False)
     view.add_column("figure", no_wrap=True)
     view.add_column("value")
-    figures = wording.by_metric(group.rows())
+    row_of, plain = _library("results.rows").EstimateRow.model_validate, _library("results.summary").plain_estimate
     for key in catalogue.HEADLINE:
-        words = escape(wording.estimate(figures.get(key), "not computed"))
-        view.add_row(catalogue.metric(key).heading, words)
+        found = group.estimate(key)
+        row = None if found is None else row_of(plain(key, found))
+        view.add_row(catalogue.metric(key).heading, escape(wording.estimate(row, "not computed")))
     return view
 
 
@@ -177,17 +226,17 @@ def report(
             progress.update(task, completed=done, total=of, description="reading" if done < of else "computing")
 
         made = library.write_report(source, place, prereg, resamples, seed, reference, stage1, tell=tell)
-    result = made.document["result"]
+    result = made.document.result
     if as_json:
-        told = {"out": str(made.out), "files": made.files, "left_out": made.left_out, "counts": result["counts"]}
-        print(json.dumps({**told, "warnings": result["warnings"]}))
+        told = {"out": str(made.out), "files": made.files, "left_out": made.left_out, "counts": dict(result.counts)}
+        print(json.dumps({**told, "warnings": result.warnings}))
         return
     headline = _library("render.tables").headline(result)
     view = _table(headline.title, show_header=False)
     for cells in zip(headline.columns, *headline.rows, strict=True):
         view.add_row(*map(escape, cells))
     out.print(view)
-    _warn(result["warnings"])
+    _warn(result.warnings)
     for text in made.left_out:
         note(f"left out: {text}")
     say(f"{made.out}: {', '.join(name for name in made.files if '/' not in name)}")
@@ -266,9 +315,9 @@ def tiergap(
     with err.status("reading the bags"):
         found = _library("results.tiergap").compare(first, second)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(asdict(found)))
     else:
-        say(_library("render.tiertable").as_markdown(found))
+        say(_library("render.stagetables").tier_gap_markdown(found))
 
 
 def efficiency(
@@ -281,8 +330,77 @@ def efficiency(
     Example: sar-eval efficiency points.jsonl --title "Stage 1" --out figures
     """
     library = _library("results.efficiency")
-    plain = library.as_plain(library.curves(library.read_points(points)))
-    print(json.dumps(plain, indent=1))
+    curves = library.curves(library.read_points(points))
+    print(json.dumps(library.as_plain(curves), indent=1))
     if pictures is not None:
-        drawn = {"result": {"title": title, "sample_efficiency": plain}}
-        _library("render.figures").draw_figures(drawn, pictures)
+        _library("render.figures").draw_training(title, curves, pictures)
+
+
+def detectable(
+    base: Annotated[float, typer.Option(help="The first condition's share (0.25 is 25 %), or rate per unit of time.")],
+    layouts: Annotated[int | None, typer.Option(help="Layouts flown; of each condition where not paired.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Seeds that fly each layout.")] = None,
+    prereg: Annotated[Path | None, typer.Option(help="Registration (YAML) to take layouts and seeds from.")] = None,
+    correlation: Annotated[
+        float, typer.Option(help="Of two missions of one layout: 0, layouts are all the same, up to below 1.")
+    ] = 0.3,
+    common: Annotated[
+        float, typer.Option(help="How much of a layout's own is the same for both conditions, 0 to 1; if paired.")
+    ] = 0.5,
+    rate: Annotated[bool, typer.Option("--rate", help="Events per unit of time instead of a share.")] = False,
+    exposure: Annotated[float, typer.Option(help="Time of one mission, in the rate's unit (hours, mostly).")] = 1.0,
+    paired: Annotated[
+        bool, typer.Option("--paired/--unpaired", help="Do both conditions fly the same layouts?")
+    ] = True,
+    power: Annotated[float, typer.Option(help="How often the difference shall be found.")] = 0.8,
+    alpha: Annotated[float, typer.Option(help="How often one that is not there may be found.")] = 0.05,
+    as_json: Json = False,
+) -> None:
+    """Say what difference between two conditions a campaign would find, before it is flown.
+
+    A smaller true difference will mostly be missed, so "no difference found" says nothing about it. Layouts count more
+    than seeds: missions of one layout are alike (--correlation), and no number of seeds shows another layout. The
+    formula is for Student's t over layouts; beside it stands how often drawn campaigns found the difference.
+
+    Examples:
+
+      sar-eval detectable --base 0.25 --layouts 50 --seeds 3
+
+      sar-eval detectable --base 0.02 --prereg study.yaml --correlation 0.5
+
+      sar-eval detectable --base 2.0 --rate --exposure 0.27 --layouts 50 --seeds 3 --unpaired
+    """
+    library = _library("stats.detectable")
+    if prereg is not None:
+        if layouts is not None or seeds is not None:
+            raise InputError("detectable: --prereg gives layouts and seeds; allowed: either it or both of them")
+        registered = _library("prereg.prereg").load_registration(prereg)
+        layouts, seeds = len(registered.episodes.indices), len(registered.seeds)
+    if layouts is None or seeds is None:
+        raise InputError("detectable: layouts or seeds missing; give --layouts and --seeds, or --prereg")
+    kind = "rate" if rate else "share"
+    campaign = library.Design(layouts, seeds, base, correlation, kind, paired, common, exposure)
+    found = library.detectable(campaign, power, alpha)
+    levels = {side: level for side in ("below", "above") if (level := getattr(found, side)) is not None}
+    checked = {side: library.simulated_power(campaign, level, alpha) for side, level in levels.items()}
+    more = {name: library.detectable(other, power, alpha) for name, other in library.sharper(campaign).items()}
+    if as_json:
+        told = {**asdict(found), "simulated_power": checked}
+        print(json.dumps({**told, "with": {name: {"below": o.below, "above": o.above} for name, o in more.items()}}))
+        return
+
+    def shown(value: float) -> str:
+        return f"{value:.3g} per unit" if rate else f"{100 * value:.1f} %"
+
+    how = "the same layouts" if paired else "layouts of their own"
+    say(f"{layouts} layouts x {seeds} seeds for each of two conditions, on {how}; the first at {shown(base)}:")
+    for side in ("below", "above"):
+        if side not in levels:
+            say(f"  {side}: no difference is found with a power of {100 * power:g} %")
+            continue
+        gap = f"{abs(levels[side] - base):.3g} per unit" if rate else f"{100 * abs(levels[side] - base):.1f} points"
+        chance = f"found by {100 * checked[side]:.0f} % of {library.CAMPAIGNS} drawn campaigns"
+        say(f"  {side}: from {shown(levels[side])}, a difference of {gap} ({chance})")
+    for name, other in more.items():
+        ends = [f"{side} {shown(end)}" for side in ("below", "above") if (end := getattr(other, side)) is not None]
+        say(f"  with {name}: {', '.join(ends) or 'none'}")

@@ -11,13 +11,13 @@ import typer
 
 from sar_core.errors import InputError, RunError, SarError
 from sar_eval import __version__
-from sar_eval.cli.analysis import analyze, draw, efficiency, prereg_app, report, tiergap
-from sar_eval.cli.campaign import merge, pack, publish, stage2
+from sar_eval.cli.analysis import adr149, analyze, detectable, draw, efficiency, prereg_app, report, tiergap
+from sar_eval.cli.campaign import erratum, merge, pack, publish, stage2
 from sar_eval.cli.compiling import compile_
 from sar_eval.cli.console import stop
 from sar_eval.cli.episodes import episodes_app
 from sar_eval.cli.evaluation import evaluate
-from sar_eval.cli.files import bag_app, world_app
+from sar_eval.cli.files import bag_app, export_app, world_app
 from sar_eval.cli.fly import fly, run
 from sar_eval.cli.graph import graph
 from sar_eval.cli.interfaces import msgs_app
@@ -25,7 +25,7 @@ from sar_eval.cli.machine import bench, doctor
 from sar_eval.cli.reference import reference
 from sar_eval.cli.sitl import sitl
 from sar_eval.cli.stage1 import fit_observations, median_seeds, stage1
-from sar_eval.cli.studies import calibrate, gate_study, missions, reliability, sweep
+from sar_eval.cli.studies import calibrate, gate_study, missions, reliability, sweep, views
 from sar_eval.cli.swarm import encounters, patterns, replay
 
 # Typer brings its own click or uses the installed one; its exceptions lead to the right base either way.
@@ -52,14 +52,14 @@ PANELS: dict[str, dict[str, Verb]] = {
     },
     "Analyse": {
         **{"analyze": analyze, "report": report, "draw": draw, "tiergap": tiergap, "efficiency": efficiency},
-        "prereg": prereg_app,
+        **{"adr149": adr149, "erratum": erratum, "detectable": detectable, "prereg": prereg_app},
     },
     "Studies": {
         **{"missions": missions, "patterns": patterns, "encounters": encounters, "sweep": sweep},
-        **{"gate-study": gate_study, "reliability": reliability, "calibrate": calibrate},
+        **{"gate-study": gate_study, "reliability": reliability, "views": views, "calibrate": calibrate},
         **{"fit-observations": fit_observations, "reference": reference},
     },
-    "Files": {"world": world_app, "bag": bag_app, "episodes": episodes_app},
+    "Files": {"world": world_app, "bag": bag_app, "export": export_app, "episodes": episodes_app},
     "This machine": {"doctor": doctor, "compile": compile_, "bench": bench, "msgs": msgs_app},
 }
 """Every verb by its name, in the panels in which the help shows them."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from sar_core.errors import ContractError, InputError, RunError
@@ -324,6 +325,7 @@ def campaign_tables(results: list[dict[str, Any]]) -> list[Table]:
 
 
 def _table(world: str, results: list[dict[str, Any]]) -> Table:
+    from sar_analysis.render.method import how
     from sar_eval.studies.missions import summarise
 
     seeds = ", ".join(map(str, sorted({r["seed"] for r in results})))
@@ -331,9 +333,10 @@ def _table(world: str, results: list[dict[str, Any]]) -> Table:
     title = (
         f"Stage 2 ({results[0]['tier']}): {world}, {results[0]['episode_set']}, seeds {seeds}, "
         f"{len({r['episode'] for r in results})} episodes, {len(results)} missions, {invalid} of them INVALID.\n"
-        "Percent of missions, exact 95 % interval in brackets (Clopper-Pearson: no resampling, no bootstrap seed)."
+        "Percent, 95 % interval over layouts in brackets."
     )
     table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+    shown = []
     table.add_column("pattern", no_wrap=True)
     heads = (
         "valid",
@@ -353,11 +356,14 @@ def _table(world: str, results: list[dict[str, Any]]) -> Table:
         table.add_row(
             pattern,
             f"{both.missions - both.invalid}",
-            "none" if both.mean_coverage_240s is None else f"{both.mean_coverage_240s:.0%}",
-            "none there" if present.found_at_all is None else f"{present.found_at_all.value:.0%}",
+            "none" if both.coverage_240s is None else _share(both.coverage_240s),
+            "none there" if present.found_at_all is None else _share(present.found_at_all),
             *(_share(half.missions_with_false_alarm) for half in (present, absent)),
             _share(both.missions_with_collision),
         )
+        shown += [both.coverage_240s, present.found_at_all, both.missions_with_collision]
+        shown += [half.missions_with_false_alarm for half in (present, absent)]
+    table.caption, table.caption_justify = how(shown), "left"
     return table
 
 
@@ -415,3 +421,45 @@ def publish(
         raise InputError("give --commit and --out to publish an evaluation, or --renew alone")
     for file in sorted(file for file in target.rglob("*") if file.is_file()):
         say(f"{file.stat().st_size:>10} {file.relative_to(target)}")
+
+
+def erratum(
+    source: Annotated[Path, typer.Argument(help="Published results, or a file of records of schema 1.")],
+    begin_s: Annotated[
+        float | None, typer.Option(help="Seconds from take-off to the search, which such records do not hold.", min=0.0)
+    ] = None,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.", min=100)] = 10_000,
+    seed: Annotated[int, typer.Option(help="Of the resamples.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Say what the definitions of schema 1 hid in a campaign: its figures as published and by today's definitions.
+
+    Examples:
+
+    sar-eval erratum results
+
+    sar-eval erratum results --json | jq '.[] | {words, value: .corrected.value}'
+
+    Everything is counted from the records; nothing is flown. docs/campaigns.md says what such records cannot tell.
+    """
+    from sar_analysis.render.frontpage import correction_words
+    from sar_analysis.results.model import ErratumRow
+    from sar_analysis.stats.layouts import Options
+    from sar_eval.campaign.erratum import BEGIN_S, campaign_erratum
+
+    made = campaign_erratum(source, BEGIN_S if begin_s is None else begin_s, Options(resamples, seed))
+    plain = [correction.row() for correction in made]
+    if as_json:
+        print(json.dumps(plain, allow_nan=False))
+        return
+    rows = [ErratumRow.model_validate(row) for row in plain]
+    view = Table(title=f"Erratum of {escape(str(source))}, 95 % intervals over layouts", title_justify="left")
+    for head in ("figure", "as published", "by today's definitions", "interval"):
+        view.add_column(head, overflow="fold")
+    for row in rows:
+        words = (correction_words(figure, row.unit) for figure in (row.published, row.corrected))
+        view.add_row(row.words, *words, row.corrected.method)
+    out.print(view)
+    for row in rows:
+        for text in row.corrected.notes:
+            say(f"{row.words}: {text}")

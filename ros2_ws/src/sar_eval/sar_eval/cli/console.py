@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -51,6 +52,13 @@ def note(text: str) -> None:
 def say(text: str) -> None:
     """A line on stdout, as it is."""
     out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def with_ends(found: Any, form: str) -> str:
+    """An interval's value and ends, each in this form; where it has none, that."""
+    if math.isnan(found.low) or math.isnan(found.high):
+        return f"{found.value:{form}} (no interval)"
+    return f"{found.value:{form}} ({found.low:{form}}-{found.high:{form}})"
 
 
 def tier_of(backend: str) -> str:

@@ -86,7 +86,7 @@ def evaluate(
     fly_campaign(folder / CAMPAIGN, evaluation.manifest, plan, evaluation.replayed, WorkerCrew(workers), "all")
     made = _report(folder / CAMPAIGN, folder / REPORT, folder / STAGE1, reference_of(plan.choice.set_of(DEFAULT_WORLD)))
     if as_json:
-        headlines = made.document["result"]["headlines"]
+        headlines = [h.model_dump(exclude_unset=True) for h in made.document.result.headlines]
         print(json.dumps({"folder": str(folder), "seeds": chosen, "headlines": headlines, "report": str(made.out)}))
     else:
         for table in campaign_tables(results):

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from sar_core.errors import ContractError, MissingDataError
-from sar_eval.cli.console import Json, err, out
+from sar_eval.cli.console import Json, err, out, say
 
 world_app = typer.Typer(
     no_args_is_help=True, help="Worlds: the SDF files that Gazebo and the embedded simulator share."
 )
+export_app = typer.Typer(no_args_is_help=True, help="Bags in the words of other tools.")
 bag_app = typer.Typer(no_args_is_help=True, help="Bags: check a recording, or save what a damaged one still holds.")
 
 
@@ -110,3 +111,27 @@ def bag_repair(
     )
     for reason in report.damage:
         out.print(f"  {reason}", markup=False, soft_wrap=True)
+
+
+@export_app.command("telemetry")
+def export_telemetry(
+    bag: Annotated[Path, typer.Argument(help="A bag folder.")],
+    target: Annotated[Path, typer.Option("--out", help="JSONL to write; must not exist.")],
+    every_s: Annotated[float, typer.Option(help="Search time between two steps [s].")] = 1.0,
+) -> None:
+    """Write a flown search as ADR-148's telemetry: a meta line, a line per step, an episode line.
+
+    Example: sar-eval export telemetry runs/first/EPISODE --out runs/first.jsonl
+    """
+    from sar_analysis.bags.reader import read_bag
+    from sar_analysis.render.telemetry import telemetry
+    from sar_core.errors import InputError
+    from sar_eval.bag.folders import ready_folder
+
+    if target.exists():
+        raise InputError(f"{target}: exists already; choose another name")
+    with err.status(f"reading {bag}"):
+        lines = [json.dumps(line, allow_nan=False) for line in telemetry(read_bag(bag), every_s)]
+    ready_folder(target.parent)
+    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    say(f"{target}: {len(lines) - 2} steps")

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ import typer
 from rich.table import Table
 
 from sar_core.errors import InputError
-from sar_eval.cli.console import PATTERN_HELP, Json, bar, err, note, out, say
+from sar_eval.cli.console import PATTERN_HELP, Json, bar, err, note, out, say, with_ends
 from sar_eval.cli.studies import DEFAULT_WORKERS, Workers
 
 PROTOCOL_ROLLOUTS = 2000
@@ -41,6 +42,8 @@ def stage1(
 
     Example: sar-eval stage1 --seeds 0-9 --out runs/stage1.jsonl
     """
+    from sar_analysis.stage1.figures import policy_figures
+    from sar_analysis.stage1.rows import read_stage1
     from sar_eval.bag.folders import ready_folder
     from sar_eval.campaign.plan import parse_numbers
     from sar_eval.scenario.model import Scenario
@@ -58,15 +61,51 @@ def stage1(
         raise InputError(f"{target}: exists already; choose another name")
     ready_folder(target.parent)
     count, took = fly_stage1(matrix, target, workers)
+    rows = read_stage1(target)
+    figures = policy_figures(rows, layout_numbers(rows))
     facts = {"out": str(target), "episodes": count, "wall_s": round(took, 2), "per_s": round(count / took, 1)}
     if as_json:
-        print(json.dumps(facts))
+        told = {policy: {key: found.plain for key, found in own.items()} for policy, own in figures.items()}
+        print(json.dumps({**facts, "policies": told}))
     else:
+        out.print(_figure_table(figures, rows))
         say(
             f"{target}: {count} Stage-1 episodes ({len(matrix.policies)} policies, {len(matrix.seeds)} seeds, "
             f"{len(matrix.episodes)} episodes) in {took:.1f} s, {count / took:.0f} per second; "
             f"the protocol asks for {PROTOCOL_ROLLOUTS} rollouts"
         )
+
+
+def layout_numbers(rows: Any) -> Callable[[int], Any]:
+    """Which layout each episode of Stage-1 rows flew, by their set; without a set that is known each has its own."""
+    from sar_eval.scenario.episodeset import load_set
+
+    try:
+        return load_set(rows[0].episode_set or "").layout_number
+    except InputError:
+        return lambda index: index
+
+
+def _figure_table(figures: dict[str, dict[str, Any]], rows: Any) -> Table:
+    """Every policy's figures with their intervals, as the analysis words them."""
+    from sar_analysis.metrics.catalogue import metric
+    from sar_analysis.render.method import how
+    from sar_analysis.render.wording import spread
+    from sar_analysis.stage1.figures import FIGURES
+
+    seeds, episodes = ({getattr(row, name) for row in rows} for name in ("seed", "episode"))
+    title = f"Stage 1: {rows[0].episode_set}, {len(seeds)} seeds, {len(episodes)} episodes"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    words = {"episode_return": "return, IQM", "coverage_240s": "coverage at 240 s, IQM"}
+    words["time_to_first_detection_s"] = "mean time to first detection, a miss is 240 s"
+    table.add_column("policy", no_wrap=True)
+    for key in FIGURES:
+        table.add_column(words.get(key, metric(key).heading), justify="right")
+    for policy, own in figures.items():
+        table.add_row(policy, *(spread(key, own[key]) if key in own else "none" for key in FIGURES))
+    table.caption = how(found for own in figures.values() for found in own.values())
+    table.caption_justify = "left"
+    return table
 
 
 def fly_stage1(matrix: Any, target: Path, workers: int) -> tuple[int, float]:
@@ -95,25 +134,29 @@ def median_seeds(
 
     Example: sar-eval median-seeds runs/stage1.jsonl
     """
+    from sar_analysis.render.method import how
+    from sar_analysis.stage1.figures import plain_choice, seed_figures
     from sar_analysis.stage1.medianseeds import choose
     from sar_analysis.stage1.rows import read_stage1
 
     rows = read_stage1(results)
-    choice = choose(rows, count, per_policy)
+    choice, layout_of = choose(rows, count, per_policy), layout_numbers(rows)
     if as_json:
-        print(json.dumps(choice.plain()))
+        print(json.dumps(plain_choice(choice, rows, layout_of)))
         return
     policies = len({row.policy for row in rows})
     for pick in choice.picks:
         over = f"policy {pick.policy}" if pick.policy is not None else f"pooled over {policies} policies"
         title = f"Stage 1: IQM of the return by seed, {over}; median {pick.median:.1f}"
         table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title))
+        figures = seed_figures(rows, pick.policy, layout_of)
+        table.caption, table.caption_justify = how(figures.values()), "left"
         for head in ("seed", "IQM of the return", "episodes", "from the median"):
             table.add_column(head, justify="right")
         table.add_column("")
         for c in pick.candidates:
             mark = "chosen" if c.chosen else ""
-            table.add_row(str(c.seed), f"{c.return_iqm:.1f}", str(c.episodes), f"{c.distance:.1f}", mark)
+            table.add_row(str(c.seed), with_ends(figures[c.seed], ".1f"), str(c.episodes), f"{c.distance:.1f}", mark)
         out.print(table)
     if per_policy:
         note("chosen per policy: seeds differ between conditions, so differences do not pair")
@@ -133,7 +176,7 @@ def fit_observations(
 ) -> None:
     """Fly the full chain and fit what Stage 1 knows of sensing; show how well it foretells other flights.
 
-    Example: sar-eval fit-observations --flights 100 --check 50 --out configs/stage1/observations-v1.json
+    Example: sar-eval fit-observations --flights 100 --check 50 --out configs/stage1/observations-v2.json
 
     Flights use seeds and layouts that belong to calibration; no evaluation contains them.
     """
@@ -187,7 +230,7 @@ def _residual_table(rows: list[Any], flights: int, check: int, world: str) -> Ta
             f"{row.sigma:g}",
             f"{row.kappa:g}",
             str(row.victims),
-            pair(row.found, row.found_foretold, "{:.0%}"),
+            pair(row.issued, row.issued_foretold, "{:.0%}"),
             pair(row.time_s, row.time_foretold_s, "{:.0f}"),
             pair(row.error_m, row.error_foretold_m, "{:.1f}"),
             pair(row.alarms_per_flight, row.alarms_foretold, "{:.2f}"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,15 +98,17 @@ def missions(
 
 
 def _plain(summary: Any) -> dict[str, Any]:
-    return {key: value.ends if hasattr(value, "ends") else value for key, value in vars(summary).items()}
+    return {key: value.plain if hasattr(value, "plain") else value for key, value in vars(summary).items()}
 
 
 def _table(summary: Any, title: str) -> Table:
     from sar_analysis.metrics.catalogue import metric
+    from sar_analysis.render.method import how
     from sar_analysis.render.wording import bare, number
     from sar_eval.studies.missions import KEYS
 
-    table = Table(title=title)
+    found = [getattr(summary, field) for field in KEYS]
+    table = Table(title=title, caption=how(found))
     for name in ("figure", "value", "95 % interval"):
         table.add_column(name)
     valid = summary.missions - summary.invalid
@@ -195,9 +198,95 @@ def gate_study(
         for key in ("found", "false_alarms"):
             gap = row[f"{key}_difference"]
             cells.append(f"{row[f'{key}_on']:.3f}, {row[f'{key}_forced_open']:.3f}")
-            cells.append(f"{gap['value']:+.3f} ({gap['low']:+.3f} to {gap['high']:+.3f})")
+            told = "no interval" if gap["low"] is None else f"{gap['low']:+.3f} to {gap['high']:+.3f}"
+            cells.append(f"{gap['value']:+.3f} ({told})")
         table.add_row(*cells)
     out.print(table)
+
+
+def views(
+    trials: Annotated[int, typer.Option(help="Trials per constellation.")] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    sigma: Annotated[float, typer.Option(help="CSI amplitude noise.")] = 0.05,
+    kappa: Annotated[float, typer.Option(help="CSI phase concentration.")] = 8.0,
+    distance_m: Annotated[float, typer.Option(help="Horizontal distance from the device, 20 to 120.")] = 60.0,
+    circle_m: Annotated[float, typer.Option(help="Radius of the circle each drone flies; 0: it hovers.")] = 10.0,
+    workers: Workers = DEFAULT_WORKERS,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for views.json and views.png.")] = Path("runs/views"),
+    as_json: Json = False,
+) -> None:
+    """Put 1 to 4 drones around one device, spread, in line or side by side: how does the error fall with the views?
+
+    Example: sar-eval views --trials 200 --out runs/views
+
+    Receiver, listener and fusion are those of missions; beside the error stand the Cramér-Rao bound and 1 / sqrt(N).
+    """
+    from sar_eval.studies.views import ViewConfig, draw_views, plan_views, study
+
+    config = ViewConfig(sigma, kappa, distance_m, circle_m)
+    plan = plan_views(trials, seed, config)
+    with bar("{task.completed:.0f} of {task.total} trials") as progress:
+        task = progress.add_task("hovering" if circle_m == 0.0 else "circling", total=len(plan))
+        rows = study(plan, workers, lambda done, of: progress.update(task, completed=done, total=of))
+    folder.mkdir(parents=True, exist_ok=True)
+    told = [_plain_view(row) for row in rows]
+    (folder / "views.json").write_text(json.dumps(told, indent=1) + "\n")
+    try:
+        draw_views(rows, config, folder / "views.png")
+    except ImportError:
+        note("no picture: matplotlib is not installed; get it with: pip install 'sar-eval[report]'")
+    if as_json:
+        print(json.dumps(told))
+        return
+    out.print(_view_table(rows, _view_title(config, trials)))
+    say(f"{folder}: views.json, views.png")
+
+
+def _plain_view(row: Any) -> dict[str, Any]:
+    """A row as JSON can hold it: what is infinite or undefined is null."""
+    found = {key: value for key, value in vars(row).items() if hasattr(value, "ends")}
+    return {**asdict(row), **{key: {**asdict(value), **value.ends} for key, value in found.items()}}
+
+
+def _view_table(rows: list[Any], title: str) -> Table:
+    caption = (
+        "m, 95 % over trials; far: % beyond 10 m; CRLB bounds the rms; 1/√N: the median expected from that of two at "
+        "right angles. Trials without a fix are infinitely far, and left out of the rms alone."
+    )
+    layout: dict[str, Any] = {"title_justify": "left", "caption_justify": "left", "box": None, "padding": (0, 1, 0, 0)}
+    table = Table(title=title, caption=caption, **layout)
+    partly = any(row.fixed < row.trials for row in rows)
+    for name in ("constellation", "s", "median", "CEP95", "rms", *(("n",) if partly else ()), "far", "CRLB", "1/√N"):
+        table.add_column(name, justify="left" if name == "constellation" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            f"{row.drones} {row.constellation.replace('_', ' ')}" if row.time_s == rows[0].time_s else "",
+            f"{row.time_s:g}",
+            _metres(row.median_m),
+            _metres(row.cep95_m),
+            "n/a" if row.rms_m is None else _metres(row.rms_m),
+            *((str(row.fixed),) if partly else ()),
+            f"{100.0 * row.far.value:.0f}",
+            *("" if value is None else _short(value) for value in (row.crlb_m, row.root_m)),
+        )
+    return table
+
+
+def _view_title(config: Any, trials: int) -> str:
+    flown = f"circles of {config.circle_m:g} m" if config.circle_m else "hovering"
+    noise = f"sigma {config.sigma:g}, kappa {config.kappa:g}"
+    return f"Views (embedded): open_field, {config.distance_m:g} m away, {flown}, {noise}, n = {trials}"
+
+
+def _metres(found: Any) -> str:
+    if math.isinf(found.value):
+        return "none"
+    ends = f"({_short(found.low)}-{_short(found.high)})" if math.isfinite(found.low + found.high) else "(-)"
+    return f"{_short(found.value)} {ends}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.995 else f"{value:.2f}"
 
 
 def reliability(

@@ -12,7 +12,7 @@ from rich.progress import TaskID
 from rich.table import Table
 
 from sar_core.errors import ContractError, InputError
-from sar_eval.cli.console import PATTERN_HELP, Json, bar, note, out, say
+from sar_eval.cli.console import PATTERN_HELP, Json, bar, note, out, say, with_ends
 from sar_eval.cli.studies import DEFAULT_WORKERS, Workers
 
 
@@ -62,19 +62,21 @@ def patterns(
             rows.append(row)
             kept.writelines(json.dumps(result) + "\n" for result in results)
             kept.flush()
-            (folder / "patterns.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+            (folder / "patterns.json").write_text(json.dumps([_plain(row) for row in rows], indent=1) + "\n")
     try:
         draw_patterns(worlds[-1], chosen, first_seed, folder / "patterns.png")
     except ImportError:
         note("no picture: matplotlib is not installed; get it with: pip install 'sar-eval[report]'")
     if as_json:
-        print(json.dumps([asdict(row) for row in rows]))
+        print(json.dumps([_plain(row) for row in rows]))
         return
     out.print(_pattern_table(rows, count))
     say(f"{folder}: patterns.json, missions.jsonl (fly one again with sar-eval replay), patterns.png")
 
 
 def _pattern_table(rows: list[Any], count: int) -> Table:
+    from sar_analysis.render.method import how
+
     title = f"Stage 2 (embedded): 4 drones, 240 s, {count} missions per row, 95 % intervals"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     for name in ("world", "pattern"):
@@ -90,7 +92,7 @@ def _pattern_table(rows: list[Any], count: int) -> Table:
     for row in rows:
         time_95 = row.time_to_95_s
         reached = f"{row.reached_95} of {row.unlimited}"
-        told = "n/a" if time_95 is None else f"{time_95.value:.0f} ({time_95.low:.0f}-{time_95.high:.0f}) s"
+        told = "n/a" if time_95 is None else f"{with_ends(time_95, '.0f')} s"
         table.add_row(
             row.world,
             row.pattern,
@@ -100,15 +102,22 @@ def _pattern_table(rows: list[Any], count: int) -> Table:
             _count(row.collisions_per_mission),
             _count(row.near_misses_per_mission),
         )
+    figures = [value for row in rows for value in vars(row).values() if hasattr(value, "plain")]
+    table.caption, table.caption_justify = how(figures), "left"
     return table
 
 
+def _plain(row: Any) -> dict[str, Any]:
+    """A row as JSON can hold it: an end that an interval lacks is null, and its notes say why."""
+    return {key: value.plain if hasattr(value, "plain") else value for key, value in vars(row).items()}
+
+
 def _share(rate: Any) -> str:
-    return f"{rate.value:.1%} ({rate.low:.1%}-{rate.high:.1%})"
+    return "n/a" if rate is None else with_ends(rate, ".1%")
 
 
 def _count(rate: Any) -> str:
-    return "n/a" if rate is None else f"{rate.value:.2f} ({rate.low:.2f}-{rate.high:.2f})"
+    return "n/a" if rate is None else with_ends(rate, ".2f")
 
 
 def replay(

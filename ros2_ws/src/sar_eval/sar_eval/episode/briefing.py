@@ -19,7 +19,7 @@ from sar_swarm.piloting.controller import DronePlan
 from sar_swarm.piloting.navigation import Chart
 from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.patternlist import find
-from sar_swarm.piloting.patterns import fixed_route
+from sar_swarm.piloting.patterns import fixed_routes
 from sar_swarm.piloting.policy import Actor
 from sar_swarm.piloting.pursuit import PursuitConfig, PursuitMode
 from sar_swarm.piloting.searchtask import Mission
@@ -130,9 +130,7 @@ def _radio_of(episode: Episode) -> RadioBriefing | None:
 
 def make_plans(told: Briefing) -> list[DronePlan]:
     """One drone's orders each, in the order of the spawn points."""
-    routes = told.routes or [
-        fixed_route(told.pattern, told.area, told.drones, i, told.swath_m, told.overlap) for i in range(told.drones)
-    ]
+    routes = told.routes or fixed_routes(told.pattern, told.area, told.drones, told.swath_m, told.overlap) or ()
     x_min, y_min = told.fence.min(axis=0) + FENCE_MARGIN_M
     x_max, y_max = told.fence.max(axis=0) - FENCE_MARGIN_M
     lowest = min(LOWEST_M, told.altitude_m - 1.0)
@@ -155,7 +153,7 @@ def make_plans(told: Briefing) -> list[DronePlan]:
                 area=told.area,
                 swath_m=told.swath_m,
                 key=told.key,
-                routes=tuple(r for r in routes if r is not None),
+                routes=routes,
                 pursuit=pursuit,
             ),
             home=told.spawns[i, :3],

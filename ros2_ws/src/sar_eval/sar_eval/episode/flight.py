@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,16 +14,17 @@ from sar_eval.backends.backend import Backend, SimTick, SpoiltError
 from sar_eval.backends.embedded import Simulator
 from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE
 from sar_eval.bag.logbook import Logbook
-from sar_eval.bag.tick import Heard, VictimReport
+from sar_eval.bag.tick import STATUS_TICKS, Heard, VictimReport
 from sar_eval.bag.writer import Recording
 from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.operator import direct
 from sar_eval.episode.outcome import COVERAGE_TIME_S, result_of
 from sar_eval.episode.record import Record
-from sar_eval.episode.score import STATUS_TICKS, Score
+from sar_eval.episode.score import Score
 from sar_eval.episode.swarm import Swarm
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.referee import Event
+from sar_sim.judging.scoring import Judged
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import stamp_ns
 
@@ -55,7 +57,7 @@ class Flight:
         self.score = Score(episode, first, self.swarm.statuses)
         if logbook is not None:
             logbook.info(0)
-        self._log(self.swarm.begin(first.state).heard, [], [])
+        self._log(self.swarm.begin(first.state).heard, [], [], [])
 
     def advance(self) -> None:
         """One tick: move, judge, talk, decide, record."""
@@ -73,8 +75,9 @@ class Flight:
         state = now.state
         orders = direct(score.orders, self.episode, now.time_s, float(state.est_position[:, 2].min()), score.statuses)
         made = swarm.step(now.tick, now.time_s, state, frames, now.delivered, orders.order)
-        score.note(orders, made.statuses, [(found.estimate.track, found.report) for found in made.reports])
-        self._log(made.heard, made.reports, events)
+        verdicts = score.note(orders, made.statuses, [found.report for found in made.reports], made.heard.hearings)
+        score.follow(made.commands, made.beliefs)
+        self._log(made.heard, made.reports, events, verdicts)
 
     def _listen(self, now: SimTick) -> list[Frames]:
         """What the drones' receivers hand over in a tick."""
@@ -82,7 +85,9 @@ class Flight:
             return []
         return self.receiver.listen(stamp_ns(now.tick), now.tick, now.state.position, now.state.attitude)
 
-    def _log(self, heard: Heard, reports: Sequence[VictimReport], events: Sequence[Event]) -> None:
+    def _log(
+        self, heard: Heard, reports: Sequence[VictimReport], events: Sequence[Event], verdicts: Sequence[Judged]
+    ) -> None:
         book = self.logbook
         if book is None:
             return
@@ -94,9 +99,12 @@ class Flight:
                 book.devices(stamp, self.score.time_s)
         for event in events:
             book.event(stamp, event)
+        for judged in verdicts:
+            book.verdict(stamp, judged)
         if tick % STATUS_TICKS == 0:
             delivery, age = self.simulator.air.take_delivery(), self.swarm.boxes.oldest_news_s(self.score.time_s)
-            book.uav_status(stamp, self.score.statuses, self.swarm.commands, state.charge, delivery, age)
+            worst = self.swarm.worst()
+            book.uav_status(stamp, self.score.statuses, self.swarm.commands, state.charge, delivery, age, worst)
 
     def report(self, phase: int | None = None) -> None:
         """Once a second: how far the episode is; from here on all that was logged survives this process."""
@@ -140,12 +148,15 @@ def fly_episode(
     ``csi`` puts raw frames into the bag too.
     ``world`` is flown in and left open; without one the embedded simulator is.
     ``watch`` is told once a simulated second, after all of that second was handed to the disk.
+    While it flies, what was there before is kept from the garbage collector: the compiler's leavings take it longer
+    than a tick to look through.
     """
     began = time.perf_counter()
     logbook = Logbook(episode, bag, csi) if bag is not None else None
     recording: Recording | None = None
     try:
         flight = Flight(episode, logbook, world)
+        gc.freeze()
         looped = time.perf_counter()
         score = flight.score
         while not score.done:
@@ -170,6 +181,8 @@ def fly_episode(
         if logbook is not None:
             logbook.abandon()
         raise
+    finally:
+        gc.unfreeze()
     ended = time.perf_counter()
     run: dict[str, Any] = {
         "version": __version__,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sar_core.geometry import box, distance_to
 from sar_core.sweep import sweep
+from sar_core.tracks import beside, near_obstacles, to_fence
 from sar_eval.backends.embedded import make_receiver
 from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.sensing import Sensing
@@ -28,7 +29,7 @@ from sar_swarm.piloting.neighbours import SeparationLimits
 from sar_swarm.piloting.patternlist import STANDARD, find
 from sar_swarm.piloting.patterns import Place, next_waypoint, remember, start_walk
 from sar_swarm.piloting.policy import OBSERVATIONS, forward
-from sar_swarm.piloting.safety import FRESH, protect
+from sar_swarm.piloting.safety import FRESH, Situation, protect
 from sar_swarm.planning.trajectory import MotionLimits
 from sar_swarm.sensing.attention import AttentionConfig, Bias, view_weights
 from sar_swarm.sensing.fusion import COLUMNS, keyframes
@@ -52,6 +53,7 @@ def flight_groups(episode: Episode) -> list[tuple[str, Callable[[], None]]]:
     touching = {
         "vehicles and wind": _compile_vehicles,
         "referee and coverage": _compile_judging,
+        "lanes, fence and obstacles of tracks": _compile_conduct,
         "planner": _compile_planner,
         "safety layer": _compile_safety,
         "patterns and policies": _compile_patterns,
@@ -103,6 +105,14 @@ def _compile_judging(episode: Episode) -> None:
     sweep(episode.world.area, np.array([0.0, 1.0]), np.array([[[0.0, 0.0, 30.0]], [[8.0, 0.0, 30.0]]]))
 
 
+def _compile_conduct(episode: Episode) -> None:
+    """What looks at the tracks of a whole search, once it is over."""
+    track = np.array([[0.0, 0.0, 30.0], [8.0, 0.0, 30.0]])
+    beside(np.zeros((2, 2)), track)
+    to_fence(episode.world.fence, track)
+    near_obstacles(episode.world.obstacles, track, 2.0)
+
+
 def _flown(episode: Episode, count: int) -> tuple[Fleet, Floats]:
     """So many vehicles and their first tick."""
     spawns = np.array([[9.0 * i, 0.0, 0.0, 0.0] for i in range(count)])
@@ -133,7 +143,8 @@ def _compile_planner(episode: Episode) -> None:
 def _compile_safety(episode: Episode) -> None:
     """Keep clear of wall and neighbour."""
     fence = episode.world.fence
-    protect(HERE, HERE * 0.0, (8.0, 0.0), 30.0, _others(), 0.0, WALL, fence, SeparationLimits(), 0, FRESH)
+    keep = SeparationLimits()
+    protect(Situation(HERE, HERE * 0.0, (8.0, 0.0), 30.0, _others(), 0.0, WALL, fence, keep, 0, FRESH))
 
 
 def _compile_patterns(episode: Episode) -> None:

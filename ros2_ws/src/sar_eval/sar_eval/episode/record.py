@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Since 2 reports are judged by transmitter, inside the search (docs/migration.md)."""
 NOT_COMPARED = ("version",)
 """In results written before ``run`` told the package's version; who flies the same flies it with any version."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,26 +10,23 @@ from numpy.typing import NDArray
 from sar_core.errors import RunError
 from sar_eval.backends.backend import SimTick
 from sar_eval.bag.encoders import EpisodeProgress
-from sar_eval.bag.tick import DroneStatuses
+from sar_eval.bag.tick import STATUS_TICKS, Beliefs, DroneStatuses
+from sar_eval.episode.conduct import ConductLog
 from sar_eval.episode.operator import Orders
 from sar_eval.scenario.model import Episode
 from sar_sim.judging.coverage import Coverage, CoverageConfig
 from sar_sim.judging.referee import Event, Referee, RefereeConfig
-from sar_sim.judging.scoring import Report, ReportScorer
-from sar_sim.radio.devices import DeviceKind
+from sar_sim.judging.scoring import Hearing, Judged, Owner, Report, ReportScorer, ReportVerdict
+from sar_sim.radio.devices import DeviceKind, known_addresses
 from sar_sim.vehicle.fleet import FleetState, add_path, stamp_ns
-from sar_swarm.piloting.controller import Order, Phase
+from sar_swarm.piloting.controller import Command, Order, Phase
 from sar_swarm.piloting.failsafe import Failsafe
 
 Floats = NDArray[np.float64]
 
-TrackReport = tuple[int, Report]
-"""The number its drone gives to a transmitter, and what it says of it."""
 LANDING_MPS = 3.0
 """A drone that comes down faster than this is not landing; where it touches the ground is a collision."""
 AT_REST_MPS = 0.1
-STATUS_TICKS = 10
-"""Drones tell of their health every so many ticks."""
 GROUNDED = (Phase.IDLE, Phase.TAKEOFF, Phase.LAND, Phase.LANDED)
 
 _STATUS_PHASE = {Order.WAIT: 1, Order.TAKE_OFF: 1, Order.SEARCH: 2, Order.RETURN: 3}
@@ -47,7 +44,9 @@ class Score:
         )
         self.coverage = Coverage(CoverageConfig(w.area), n)
         self.victims = [device for device in episode.devices if device.kind is DeviceKind.VICTIM]
-        self.scorer = ReportScorer(np.array([d.position_at(0.0) for d in self.victims]).reshape(-1, 3))
+        places = ((victim, device.position_at(0.0)) for victim, device in enumerate(self.victims))
+        self.scorer = ReportScorer({self.victims[v].address: Owner(v, float(at[0]), float(at[1])) for v, at in places})
+        self.listed = frozenset(known_addresses(episode.devices))
         self.tick = 0
         self.time_s = 0.0
         self.state: FleetState = first.state
@@ -57,8 +56,7 @@ class Score:
         self.failsafes: list[tuple[float, int, Failsafe]] = []
         self.search_track: list[tuple[int, Floats]] = []
         self.readings: list[tuple[Floats, list[int], list[int]]] = []
-        self._first_word: dict[int, Report] = {}
-        self._last_words: list[dict[int, Report]] = [{} for _ in range(n)]
+        self.conduct = ConductLog()
         self._sample()
 
     @property
@@ -98,11 +96,15 @@ class Score:
         self.state = now.state
         return events
 
-    def note(self, orders: Orders, statuses: DroneStatuses, reports: Sequence[TrackReport]) -> None:
-        """Take in the orders of this tick, how the drones stand after it, and what they report."""
+    def note(
+        self, orders: Orders, statuses: DroneStatuses, reports: Sequence[Report], heard: Collection[Hearing] = ()
+    ) -> list[Judged]:
+        """Take in the orders of this tick, how the drones stand after it, what they report, and which transmitters they
+        observed; returns the verdict on each issue and update."""
         self.orders = orders._replace(invalid_reason=self.orders.invalid_reason or orders.invalid_reason)
-        for track, report in reports:
-            self._hear(track, report)
+        span = orders.search_begin_s, orders.search_end_s
+        self.scorer.listen(self.time_s, heard, *span)
+        verdicts = self.scorer.judge(reports, *span)
         for i, (before, after) in enumerate(zip(self.statuses.failsafe, statuses.failsafe, strict=True)):
             if after is not before:
                 self.failsafes.append((self.time_s, i, after))
@@ -110,25 +112,21 @@ class Score:
         if orders.order is Order.TAKE_OFF and all(phase is Phase.LANDED for phase in statuses.phase):
             self.spoil("never_searched")
         self._sample()
+        return verdicts
 
-    def _hear(self, track: int, report: Report) -> None:
-        self.scorer.judge(report)
-        self._last_words[report.drone][track] = report
-        self._first_word.setdefault(report.address, report)
+    def follow(self, commands: Sequence[Command], beliefs: Beliefs) -> None:
+        """Keep what the drones were asked and believed in a tick that was noted."""
+        if self.searching:
+            self.conduct.keep(self.time_s, self.state, self.statuses, commands, beliefs)
 
-    def words(self) -> list[tuple[Report, Report]]:
-        """The swarm's first and last word on every transmitter: the earliest and latest report of any drone."""
-        latest: dict[int, Report] = {}
-        for told in self._last_words:
-            for report in told.values():
-                before = latest.get(report.address)
-                if before is None or report.time_s > before.time_s:
-                    latest[report.address] = report
-        return [(self._first_word[address], latest[address]) for address in sorted(latest)]
+    @property
+    def searching(self) -> bool:
+        """Whether this tick is one of the search's, its first and last included."""
+        return self.orders.search_begin_s <= self.time_s <= self.orders.search_end_s
 
     def _sample(self) -> None:
         """Keep what the return is counted from: of the search every tick, of batteries what the status tells."""
-        if self.orders.search_begin_s <= self.time_s <= self.orders.search_end_s:
+        if self.searching:
             self.search_track.append((stamp_ns(self.tick), self.state.position))
         if self.tick % STATUS_TICKS == 0:
             failsafes, phases = map(int, self.statuses.failsafe), map(int, self.statuses.phase)
@@ -146,6 +144,10 @@ class Score:
             sum(not landed for landed in self.state.landed),
             not self.orders.invalid_reason,
             self.orders.invalid_reason,
+            len(self.scorer.issues),
+            self.scorer.count(ReportVerdict.RIGHT),
+            self.scorer.count(ReportVerdict.DISPLACED),
+            self.scorer.count(ReportVerdict.DECOY),
         )
 
     @property

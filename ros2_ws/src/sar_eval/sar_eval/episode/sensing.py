@@ -103,11 +103,13 @@ class Sensing:
             estimate.x,
             estimate.y,
             confidence,
-            estimate.gdop,
+            estimate.path_gdop,
+            estimate.constellation_gdop,
+            estimate.information_dop_m,
             min(estimate.views, MOST_VIEWS),
         )
         self._hypotheses[drone][estimate.track] = Hypothesis(
-            estimate.track, estimate.x, estimate.y, confidence, estimate.std_m
+            estimate.track, estimate.x, estimate.y, confidence, estimate.information_dop_m
         )
         before = self._told[drone].get(estimate.track)
         if before is not None:

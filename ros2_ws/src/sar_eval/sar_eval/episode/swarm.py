@@ -7,19 +7,21 @@ It sees estimates, its own frames and what the air delivered; what it was told b
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_core.mailboxes import Delivered, Mailboxes
-from sar_eval.bag.tick import DroneStatuses, Heard, VictimReport
+from sar_core.mailboxes import STAMP, Delivered, Mailboxes
+from sar_eval.bag.tick import STATUS_TICKS, Beliefs, DroneStatuses, Heard, VictimReport
 from sar_eval.episode.briefing import Briefing, make_plans
 from sar_eval.episode.sensing import Sensing
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import stamp_ns
 from sar_swarm.piloting.controller import Command, Order, Pilot, Sense, start_pilot, step
+from sar_swarm.piloting.safety import worst
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -53,6 +55,7 @@ class SwarmTick(NamedTuple):
     statuses: DroneStatuses
     heard: Heard
     reports: Sequence[VictimReport]
+    beliefs: Beliefs
 
 
 class Swarm:
@@ -62,6 +65,7 @@ class Swarm:
         self.plans = make_plans(told)
         self.pilots: list[Pilot] = [start_pilot(float(yaw)) for yaw in told.spawns[:, 3]]
         self.commands: list[Command] = []
+        self._recent: deque[list[Command]] = deque(maxlen=STATUS_TICKS)
         self.boxes = Mailboxes(len(self.plans))
         self.sensing = Sensing(told.drones, told.radio) if told.radio is not None else None
 
@@ -76,7 +80,7 @@ class Swarm:
     def begin(self, estimates: Estimates) -> SwarmTick:
         """The first tick: nothing was sent or heard before it."""
         self.decide(0.0, estimates, Order.WAIT)
-        return SwarmTick(self.commands, self.statuses, Heard(), [])
+        return SwarmTick(self.commands, self.statuses, Heard(), [], self._beliefs(estimates))
 
     def step(
         self,
@@ -98,7 +102,15 @@ class Swarm:
             self.boxes.exchange(time_s, delivered, position, velocity, status, heard.observations)
             reports = sensing.think(tick, time_s, self.boxes.inbox)
         self.decide(time_s, estimates, order)
-        return SwarmTick(self.commands, self.statuses, heard, reports)
+        return SwarmTick(self.commands, self.statuses, heard, reports, self._beliefs(estimates))
+
+    def worst(self) -> list[tuple[int, int]]:
+        """Every drone's worst band and fence state since its last status."""
+        guards = [[command.guard for command in own] for own in zip(*self._recent, strict=True)]
+        return [(worst(guard.band for guard in own), worst(guard.fence for guard in own)) for own in guards]
+
+    def _beliefs(self, estimates: Estimates) -> Beliefs:
+        return Beliefs(estimates.est_position, self.boxes.known[:, :, STAMP].copy())
 
     def decide(self, time_s: float, estimates: Estimates, order: Order) -> None:
         """Every controller takes its step on what its own drone knows."""
@@ -108,6 +120,7 @@ class Swarm:
         ]
         self.pilots = [pilot for pilot, _ in outcomes]
         self.commands = [command for _, command in outcomes]
+        self._recent.append(self.commands)
 
     def _heard_age(self, time_s: float) -> list[float]:
         """Seconds since each drone heard anything, from the start on; NaN where there is nobody to hear."""

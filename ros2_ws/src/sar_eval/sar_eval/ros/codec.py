@@ -15,18 +15,19 @@ from sar_msgs.msg import CsiFrames, Orders, SimEstimates, SimTruth, SwarmTick
 from sar_core.mailboxes import Delivered
 from sar_core.radio import ANTENNAS, SUBCARRIERS
 from sar_eval.backends.backend import SimTick, time_of, times_of
-from sar_eval.bag.tick import DroneStatuses, VictimReport
+from sar_eval.bag.tick import Beliefs, DroneStatuses, dilutions
 from sar_eval.episode import operator as core
+from sar_eval.episode import swarm as core_swarm
 from sar_eval.episode.sensing import Tally
-from sar_sim.judging.scoring import Report
+from sar_sim.judging.scoring import Hearing, Report
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import FleetState, stamp_ns
-from sar_swarm.piloting.controller import Command, Order, Phase
+from sar_swarm.piloting.controller import Command, Guard, Order, Phase
 from sar_swarm.piloting.failsafe import Failsafe
 
 Floats = NDArray[np.float64]
-COMMAND = 11
-REPORT = 8
+COMMAND = 16
+REPORT = 9
 _NONE = np.zeros(0)
 _NO_FLAGS = np.zeros(0, dtype=np.bool_)
 
@@ -195,45 +196,50 @@ def read_orders(message: Orders) -> core.Orders:
     return core.Orders(Order(message.order), message.search_begin_s, message.search_end_s, str(message.invalid_reason))
 
 
-def swarm_message(
-    run: int,
-    tick: int,
-    commands: Sequence[Command],
-    statuses: DroneStatuses,
-    reports: Sequence[VictimReport],
-    tally: Tally | None,
-) -> SwarmTick:
-    rows = np.empty((len(commands), COMMAND))
-    for row, command in zip(rows, commands, strict=True):
+def swarm_message(run: int, tick: int, made: core_swarm.SwarmTick, tally: Tally | None) -> SwarmTick:
+    rows, statuses = np.empty((len(made.commands), COMMAND)), made.statuses
+    for row, command in zip(rows, made.commands, strict=True):
         row[0], row[1:4], row[4:7] = command.armed, command.position, command.velocity
         row[7], row[8:11] = command.yaw, command.acceleration
+        guard = command.guard
+        row[11:13], row[13:16] = guard.wanted, (guard.limit_excess_mps, guard.band, guard.fence)
     message = SwarmTick(
         run=run,
         tick=tick,
         commands=doubles(rows),
+        beliefs=doubles(np.hstack(made.beliefs)),
         phase=array("B", statuses.phase),
         failsafe=array("B", statuses.failsafe),
         finished=array("B", statuses.finished),
     )
-    if reports:
-        message.reports = doubles([_report_row(found) for found in reports])
-        message.reported = addresses([found.report.address for found in reports])
+    if made.reports:
+        message.reports = doubles([_report_row(found.report) for found in made.reports])
+        message.reported = addresses([found.report.address for found in made.reports])
+    message.heard = longs(made.heard.hearings)
     if tally is not None:
         message.gate, message.dropped = longs(tally.gate), longs(tally.dropped)
     return message
 
 
-def _report_row(found: VictimReport) -> tuple[float, ...]:
-    report = found.report
-    gdop = math.nan if report.gdop is None else report.gdop
+def _report_row(report: Report) -> tuple[float, ...]:
     known = (report.time_s, report.drone, report.x, report.y, report.confidence)
-    return (*known, gdop, report.views, found.estimate.track)
+    return (*known, *dilutions(report), report.views)
 
 
 def read_commands(message: SwarmTick) -> list[Command]:
     return [
-        Command(bool(row[0]), row[1:4], row[4:7], float(row[7]), row[8:11]) for row in _rows(message.commands, COMMAND)
+        Command(bool(row[0]), row[1:4], row[4:7], float(row[7]), row[8:11], _guard(*row[11:].tolist()))
+        for row in _rows(message.commands, COMMAND)
     ]
+
+
+def _guard(wanted_x: float, wanted_y: float, excess_mps: float, band: float, fence: float) -> Guard:
+    return Guard((wanted_x, wanted_y), excess_mps, int(band), int(fence))
+
+
+def read_beliefs(message: SwarmTick) -> Beliefs:
+    rows = _rows(message.beliefs, 3 + len(message.phase))
+    return Beliefs(rows[:, :3], rows[:, 3:])
 
 
 def read_statuses(message: SwarmTick) -> DroneStatuses:
@@ -244,14 +250,21 @@ def read_statuses(message: SwarmTick) -> DroneStatuses:
     )
 
 
-def read_reports(message: SwarmTick) -> list[tuple[int, Report]]:
-    """Track and report of each that was made in the tick."""
+def read_reports(message: SwarmTick) -> list[Report]:
+    """What was reported in the tick."""
     reports = []
     for row, address in zip(_rows(message.reports, REPORT).tolist(), message.reported, strict=True):
-        time_s, drone, x, y, confidence, gdop, views, track = row
-        known = None if math.isnan(gdop) else gdop
-        reports.append((int(track), Report(time_s, int(drone), int(address), x, y, confidence, known, int(views))))
+        time_s, drone, x, y, confidence, *diluted, views = row
+        path, constellation, information = (None if math.isnan(value) else value for value in diluted)
+        known = (time_s, int(drone), int(address), x, y, confidence)
+        reports.append(Report(*known, path, constellation, information, int(views)))
     return reports
+
+
+def read_heard(message: SwarmTick) -> list[Hearing]:
+    """Who made an observation of whom in the tick."""
+    rows = np.frombuffer(message.heard, np.int64).reshape(-1, 3).tolist()
+    return [Hearing(drone, address, bool(usable)) for drone, address, usable in rows]
 
 
 def read_tally(message: SwarmTick) -> Tally | None:

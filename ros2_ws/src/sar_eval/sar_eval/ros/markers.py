@@ -11,6 +11,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from sar_eval.bag.encoders import FRAME, NS
 from sar_eval.episode.score import Score
 from sar_eval.scenario.model import Episode
+from sar_sim.judging.scoring import ReportVerdict
 from sar_sim.vehicle.fleet import stamp_ns
 
 _DRONE_M = 1.5
@@ -25,7 +26,8 @@ def markers_of(episode: Episode, score: Score) -> MarkerArray:
         for i, place in enumerate(score.state.position.tolist())
     ]
     for i, victim in enumerate(score.victims):
-        colour = _GREEN if i in score.scorer.found else _RED
+        found = any(s.issue is not None and s.issue.verdict is ReportVerdict.RIGHT for s in score.scorer.of_victim(i))
+        colour = _GREEN if found else _RED
         place = victim.position_at(score.time_s).tolist()
         markers.append(_body(score.tick, "victims", i, Marker.CYLINDER, place, _VICTIM_M, colour))
     markers.append(_outline(score.tick, episode.world.area))

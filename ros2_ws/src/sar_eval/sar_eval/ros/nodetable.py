@@ -186,6 +186,7 @@ _SENDERS = {
     "info": "manager",
     "status": "referee",
     "collision": "referee",
+    "report": "referee",
     "coverage": "referee",
     "devices": "csi",
     "csi": "csi",

@@ -8,14 +8,25 @@ from typing import Any
 from sar_msgs.msg import EpisodeEnd, Orders, SimTruth, SwarmTick
 
 from sar_eval.bag.encoders import REPORT_TICKS, STATUS_DONE, Encoder
+from sar_eval.bag.tick import STATUS_TICKS
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.lockstep import Gathering
 from sar_eval.episode.outcome import result_of
-from sar_eval.episode.score import STATUS_TICKS, Score
+from sar_eval.episode.score import Score
 from sar_eval.episode.sensing import Tally
-from sar_eval.ros.codec import read_orders, read_reports, read_statuses, read_tally, read_truth
+from sar_eval.ros.codec import (
+    read_beliefs,
+    read_commands,
+    read_heard,
+    read_orders,
+    read_reports,
+    read_statuses,
+    read_tally,
+    read_truth,
+)
 from sar_eval.ros.markers import markers_of
 from sar_eval.ros.shell import Shell
+from sar_sim.judging.scoring import Judged
 from sar_sim.vehicle.fleet import stamp_ns
 
 
@@ -64,11 +75,14 @@ class RefereeNode(Shell):
             self.score = score = Score(self.episode, now, statuses)
         else:
             score = self.score
-            events = score.observe(now)
+            events, verdicts = score.observe(now), list[Judged]()
             if not score.orders.invalid_reason:
-                score.note(read_orders(orders), statuses, read_reports(swarm))
+                verdicts = score.note(read_orders(orders), statuses, read_reports(swarm), read_heard(swarm))
+                score.follow(read_commands(swarm), read_beliefs(swarm))
             for event in events:
                 self.keep(*self.encoder.event(stamp, event))
+            for judged in verdicts:
+                self.keep(*self.encoder.report_event(stamp, judged))
         if score.done:
             self.conclude(score)
             self.answer(score.tick, score.orders.invalid_reason or "done")

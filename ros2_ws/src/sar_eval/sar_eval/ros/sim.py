@@ -16,8 +16,8 @@ from sar_msgs.msg import EpisodeEnd, Orders, Ready, SwarmTick, Tick, TickDone
 from sar_eval.backends.backend import Backend, SimTick, SpoiltError
 from sar_eval.backends.registry import backend_of
 from sar_eval.bag.encoders import Encoder
+from sar_eval.bag.tick import STATUS_TICKS
 from sar_eval.episode.lockstep import Gathering
-from sar_eval.episode.score import STATUS_TICKS
 from sar_eval.ros.codec import counts, estimates_message, read_commands, truth_message
 from sar_eval.ros.nodetable import ANSWERING, culprits
 from sar_eval.ros.shell import Shell

@@ -10,9 +10,9 @@ from sar_msgs.msg import CsiFrames, Orders, SimEstimates
 
 from sar_eval.backends.backend import time_of
 from sar_eval.bag.encoders import Encoder, health_of
+from sar_eval.bag.tick import STATUS_TICKS
 from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.lockstep import Gathering
-from sar_eval.episode.score import STATUS_TICKS
 from sar_eval.episode.swarm import Swarm, SwarmTick
 from sar_eval.ros.codec import read_delivery, read_estimates, read_frames, swarm_message
 from sar_eval.ros.shell import Shell
@@ -65,12 +65,12 @@ class SwarmNode(Shell):
             order = Order(orders.order)
             made = self.swarm.step(tick, time_of(tick), told, read_frames(frames), delivered, order)
         tally = None if self.swarm.sensing is None else self.swarm.sensing.tally()
-        self.send("/swarm/tick", swarm_message(self.run, tick, made.commands, made.statuses, made.reports, tally))
+        self.send("/swarm/tick", swarm_message(self.run, tick, made, tally))
         self.record(tick, made)
         if tick % STATUS_TICKS == 0:
             age = self.swarm.boxes.oldest_news_s(time_of(tick))
-            delivery = read_delivery(estimates)
-            health = health_of(stamp_ns(tick), made.statuses, made.commands, told.charge, delivery, age)
+            delivery, worst = read_delivery(estimates), self.swarm.worst()
+            health = health_of(stamp_ns(tick), made.statuses, made.commands, told.charge, delivery, age, worst)
             for topic, rows in self.encoder.health([health]):
                 self.keep(topic, rows.tobytes())
         self.answer(tick)

@@ -110,7 +110,11 @@ class EpisodeSet:
 
     def layout(self, index: int) -> EpisodeLayout:
         """The layout of an episode."""
-        return self.layouts[self._checked(index) // len(self.levels)]
+        return self.layouts[self.layout_number(index)]
+
+    def layout_number(self, index: int) -> int:
+        """Which of its layouts an episode flies."""
+        return self._checked(index) // len(self.levels)
 
     def level(self, index: int) -> SetLevel:
         """The noise level of an episode."""

@@ -137,6 +137,11 @@ class Episode:
         return f"rules-{EPISODE_SET}" if self.drawn_from is None else self.drawn_from.name
 
     @property
+    def layout(self) -> int:
+        """The number of its layout in the set, which flies each at several noise levels; apart from sets, the index."""
+        return self.index if self.drawn_from is None else self.index // len(self.drawn_from.levels)
+
+    @property
     def episode_set_sha256(self) -> str | None:
         return None if self.drawn_from is None else self.drawn_from.sha256
 
@@ -240,7 +245,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such scenario file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot read the scenario ({error.strerror})") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path}: cannot read the scenario ({' '.join(str(error).split())})") from error
     if raw is None:
         return {}
@@ -254,11 +259,19 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return {str(key): value for key, value in raw.items()}
 
 
-def _mappings(node: Any) -> Iterator[Any]:
-    if isinstance(node, yaml.MappingNode):
-        yield node
-        for _, value in node.value:
-            yield from _mappings(value)
+def _mappings(top: Any) -> Iterator[Any]:
+    """Every mapping of a document, also in lists; a node with an anchor may stand in several places or in itself."""
+    seen, waiting = set[int](), [top]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            yield node
+            waiting += [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
 
 
 def make_fault(given: FaultConfig) -> Fault:

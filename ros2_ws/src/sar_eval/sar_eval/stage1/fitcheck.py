@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,11 @@ from sar_core.errors import MissingDependencyError
 from sar_core.streams import stream
 from sar_eval.stage1.fitflights import TRACK_STEP_S, FitFlight
 from sar_eval.stage1.kinematics import KinematicTrack
-from sar_eval.stage1.observations import Observations, draw_error, first_report_s
+from sar_eval.stage1.observations import VICTIM, Observations, draw_error, first_report_s
 
 Floats = NDArray[np.float64]
 
+COLUMNS = 120
 DRAWS = 200
 """Fates drawn for each victim of a flight."""
 
@@ -27,15 +29,15 @@ DRAWS = 200
 class Residual:
     """One noise level on flights not used for the fit: what was flown beside what the statistics foretell.
 
-    Shares are of victims; times (s) and errors (m) are medians, infinite where most victims were not found, None where
-    no victim was found at all.
+    Shares are of victims issued, right or not; times (s) and errors (m) are medians, infinite where most victims were
+    not issued, None where none was.
     """
 
     sigma: float
     kappa: float
     victims: int
-    found: float | None
-    found_foretold: float | None
+    issued: float | None
+    issued_foretold: float | None
     time_s: float | None
     time_foretold_s: float | None
     error_m: float | None
@@ -56,10 +58,9 @@ def check(model: Observations, flights: Sequence[FitFlight]) -> list[Residual]:
                 np.arange(len(flight.track), dtype=np.float64) * TRACK_STEP_S, np.array(flight.track)
             )
             for number, seen in enumerate(flight.sightings):
-                rate = model.alarm_rate_per_s[seen.kind][level]
-                alarms += seen.alarm_s is not None
-                alarms_foretold -= math.expm1(-rate * flight.search_s)
-                if seen.kind != "victim":
+                if seen.kind != VICTIM:
+                    alarms += seen.time_s is not None
+                    alarms_foretold -= math.expm1(-model.alarm_rate_per_s[seen.kind][level] * flight.search_s)
                     continue
                 flown.append(math.inf if seen.time_s is None else seen.time_s)
                 errors += [] if seen.error_m is None else [seen.error_m]
@@ -97,16 +98,20 @@ def _median(values: list[float]) -> float | None:
 
 def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights: int, picture: str | None) -> str:
     """The check as a page of Markdown; ``picture`` is how the page reaches it."""
-    pairs = ("found", "median time", "median error", "false alarms per flight")
+    pairs = ("issued", "median time", "median error", "decoy alarms per flight")
     heads = ("sigma", "kappa", "victims", *(f"{name}: flown, foretold" for name in pairs))
     lines = [
         f"# {model.name}: what Stage 1 knows of sensing, and how well",
         "",
-        "Made by `sar-eval fit-observations`; the flights' seeds belong to calibration, no evaluation contains them.",
-        f"Stage 2 (embedded), {model.world}: fitted on {len(model.seeds)} full-chain flights "
-        f"({', '.join(model.patterns)}), checked on {flights} others. "
-        f"Victims never found count as infinitely late; {DRAWS} fates are drawn for each.",
-        f"sha256 `{digest}`, radio `{model.radio_sha256[:12]}`, calibration `{model.calibration_sha256[:12]}`.",
+        *textwrap.wrap(
+            "Made by `sar-eval fit-observations`; the flights' seeds belong to calibration, no evaluation contains "
+            f"them. Stage 2 (embedded), {model.world}: fitted on {len(model.seeds)} full-chain flights "
+            f"({', '.join(model.patterns)}), checked on {flights} others. "
+            f"Victims never issued count as infinitely late; {DRAWS} fates are drawn for each. "
+            f"sha256 `{digest}`, radio `{model.radio_sha256[:12]}`, calibration `{model.calibration_sha256[:12]}`.",
+            COLUMNS,
+            break_on_hyphens=False,
+        ),
         "",
         f"| {' | '.join(heads)} |",
         "|---" * len(heads) + "|",
@@ -116,7 +121,7 @@ def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights:
             f"{row.sigma:g}",
             f"{row.kappa:g}",
             str(row.victims),
-            pair(row.found, row.found_foretold, "{:.0%}"),
+            pair(row.issued, row.issued_foretold, "{:.0%}"),
             pair(row.time_s, row.time_foretold_s, "{:.0f} s"),
             pair(row.error_m, row.error_foretold_m, "{:.1f} m"),
             pair(row.alarms_per_flight, row.alarms_foretold, "{:.2f}"),
@@ -124,9 +129,9 @@ def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights:
         lines.append(f"| {' | '.join(cells)} |")
     lines += [
         "",
-        "First reports by level, over victim-seconds before them:",
+        "Issues of victims by level, over victim-seconds before them:",
         "",
-        "| kappa | reports | victim-seconds |",
+        "| kappa | issues | victim-seconds |",
         "|---|---|---|",
     ]
     for (_, kappa), events, exposure in zip(model.levels, model.events, model.exposure_s, strict=True):
@@ -163,9 +168,9 @@ def draw_check(model: Observations, rows: Sequence[Residual], picture: Path) -> 
         return [math.nan if value is None or math.isinf(value) else float(value) for value in values]
 
     panels = (
-        ("victims found (share)", "found", "found_foretold"),
-        ("median time to the first report (s)", "time_s", "time_foretold_s"),
-        ("median error at the first report (m)", "error_m", "error_foretold_m"),
+        ("victims issued (share)", "issued", "issued_foretold"),
+        ("median time to the issue (s)", "time_s", "time_foretold_s"),
+        ("median error at issue (m)", "error_m", "error_foretold_m"),
     )
     figure, axes = pyplot.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
     places: Any = np.arange(len(rows))

@@ -21,7 +21,6 @@ from sar_eval.episode.pool import Spec, spread
 from sar_eval.scenario.episodeset import DECOYS, LEVELS, VICTIMS
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
-from sar_sim.radio.devices import DeviceKind
 from sar_swarm.piloting.controller import Order
 
 Floats = NDArray[np.float64]
@@ -34,8 +33,8 @@ TRACK_STEP_S = 1.0
 
 @dataclass(frozen=True)
 class Sighting:
-    """One transmitter of a flight: what it is, and, where they came, its first confident report near a victim (search
-    time s, error m, views) and its first one away from every victim (search time s)."""
+    """One transmitter of a flight: what it is, and, where it came, its issue: search time (s), error (m, None for a
+    decoy) and views."""
 
     kind: str
     x: float
@@ -43,7 +42,6 @@ class Sighting:
     time_s: float | None
     error_m: float | None
     views: int | None
-    alarm_s: float | None
 
 
 @dataclass(frozen=True)
@@ -84,23 +82,19 @@ def observe_flight(spec: Spec) -> FitFlight:
             f"seed {spec.seed}: a flight for the fit is INVALID ({flight.score.orders.invalid_reason or 'no radio'})"
         )
     scorer, begin = flight.score.scorer, flight.score.orders.search_begin_s
+    issues = {issue.report.address: issue for issue in scorer.issues}
     sightings = []
-    victim = 0
     for device in flight.episode.devices:
-        found = None
-        if device.kind is DeviceKind.VICTIM:
-            found = scorer.found.get(victim)
-            victim += 1
-        alarm = scorer.false_alarms.get(device.address)
+        issue = issues.get(device.address)
+        error = None if issue is None else issue.error_m
         sightings.append(
             Sighting(
                 kind=device.kind.name.lower(),
                 x=round(float(device.track[0, 1]), 2),
                 y=round(float(device.track[0, 2]), 2),
-                time_s=None if found is None else round(max(found.time_s - begin, 0.0), 3),
-                error_m=None if found is None else round(found.error_m, 4),
-                views=None if found is None else found.views,
-                alarm_s=None if alarm is None else round(max(alarm.time_s - begin, 0.0), 3),
+                time_s=None if issue is None else round(issue.report.time_s - begin, 3),
+                error_m=None if error is None else round(error, 4),
+                views=None if issue is None else issue.report.views,
             )
         )
     level = next(k for k, (s, _) in enumerate(LEVELS) if s == spec.scenario.sigma)

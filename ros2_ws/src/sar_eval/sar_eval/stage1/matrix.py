@@ -14,10 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sar_core.errors import InputError, RunError
 from sar_core.reward import Counts, episode_return, idle_steps
+from sar_core.sweep import COARSE, sweep
 from sar_eval.episode.flight import COVERAGE_TIME_S
 from sar_eval.episode.pool import CALIBRATION_SEED, spread
 from sar_eval.scenario.model import Episode, Scenario
@@ -25,11 +24,11 @@ from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import share_dir
 from sar_eval.stage1.kinematics import KinematicTrack, fly, task_of
 from sar_eval.stage1.observations import Observations, load_observations, observe
-from sar_sim.judging.coverage import CoverageConfig, first_scans
 from sar_swarm.piloting.patternlist import LEARNED, canonical
 
-SCHEMA_VERSION = 1
-OBSERVATIONS = "observations-v1"
+SCHEMA_VERSION = 2
+COVERED = 0.95
+OBSERVATIONS = "observations-v2"
 
 
 @dataclass(frozen=True)
@@ -110,12 +109,12 @@ def fly_job(job: _Job) -> list[dict[str, Any]]:
 def row_of(episode: Episode, track: KinematicTrack, model: Observations, digest: str) -> dict[str, Any]:
     """What one flight comes to: coverage by the referee's code, findings drawn from the statistics, the return."""
     s = episode.scenario
-    scans = first_scans(CoverageConfig(episode.world.area), track.times_s, track.positions)
+    cover = sweep(episode.world.area, track.times_s, track.positions, steps_m=COARSE)
     level = model.level_of(s.sigma, s.kappa)
     outcome = observe(model, level, track, episode.devices, episode.seed, episode.index)
-    first = min(outcome.found, default=None)
+    issued, found = min(outcome.issued, default=None), min(outcome.found, default=None)
     counts = Counts(
-        new_cells=int(np.isfinite(scans).sum()),
+        new_cells=cover.scanned_cells,
         confirmed_victims=len(outcome.found),
         triangulations=sum(views for _, _, views in outcome.found),
         idle_steps=idle_steps(track.times_s, track.positions),
@@ -129,6 +128,7 @@ def row_of(episode: Episode, track: KinematicTrack, model: Observations, digest:
         "policy": s.pattern,
         "seed": episode.seed,
         "episode": episode.index,
+        "layout": episode.layout,
         "world": episode.world.name,
         "episode_set": episode.episode_set,
         "episode_set_sha256": episode.episode_set_sha256,
@@ -138,13 +138,23 @@ def row_of(episode: Episode, track: KinematicTrack, model: Observations, digest:
         "victim_absent": s.victim_absent,
         "return": episode_return(counts),
         "return_counts": asdict(counts),
-        "coverage_240s": round(float(np.mean(scans <= COVERAGE_TIME_S)), 9),
+        "coverage_240s": round(cover.at(COVERAGE_TIME_S), 9),
+        "time_to_95_s": _rounded(cover.time_to(COVERED)),
+        "overlap_ratio": _rounded(cover.overlap_ratio),
+        "issues": len(outcome.issued) + outcome.false_alarms,
         "detections": len(outcome.found),
-        "time_to_first_detection_s": None if first is None else round(first[0], 3),
-        "localization_error_m": None if first is None else round(first[1], 3),
+        "displaced": len(outcome.issued) - len(outcome.found),
+        "time_to_first_detection_s": None if found is None else round(found[0], 3),
+        "localization_error_m": None if issued is None else round(issued[1], 3),
+        "errors_m": [round(error, 3) for _, error, _ in sorted(outcome.issued)],
         "false_alarms": outcome.false_alarms,
+        "search_time_s": round(float(track.times_s[-1]), 3),
         "path_m": round(track.path_m, 3),
     }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
 
 
 def compile_flights(matrix: Matrix) -> None:

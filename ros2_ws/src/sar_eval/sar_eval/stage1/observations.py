@@ -1,11 +1,11 @@
 """What Stage 1 knows of sensing: statistics of full-chain flights, fitted, versioned, and bound to what was flown.
 
-- A victim's first confident report comes with hazard exp(level + distance + time) per second, fitted to counts over
-  exposure (Poisson). Distance is that to the nearest drone, time is search time, both in bins; their effects are shrunk
-  towards none (normal prior, standard deviation 1 in log rate). A level at which nothing was found has hazard 0.
-- Its error and number of views are drawn together from those seen at that level.
-- A transmitter raises a false alarm with a rate by kind and level, each level's shrunk towards the kind's own by the
-  weight of one event.
+- A victim's issue comes with hazard exp(level + distance + time) per second, fitted to counts over exposure (Poisson).
+  Distance is that to the nearest drone, time is search time, both in bins; their effects are shrunk towards none
+  (normal prior, standard deviation 1 in log rate). A level at which nothing was issued has hazard 0.
+- Its error, right or not, and its number of views are drawn together from those seen at that level.
+- A decoy is issued with a rate by kind and level, each level's shrunk towards the kind's own by the weight of one
+  event.
 
 Not in it: walls and trees between drone and victim, how drones stand to each other, wind, attitude, the link.
 """
@@ -30,15 +30,17 @@ from sar_eval.scenario.episodeset import LEVELS
 from sar_eval.scenario.model import Episode
 from sar_eval.stage1.fitflights import TRACK_STEP_S, FitFlight
 from sar_eval.stage1.kinematics import KinematicTrack
+from sar_sim.judging.scoring import NEAR_M
 from sar_sim.radio.devices import Device, DeviceKind
 
 Floats = NDArray[np.float64]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 DISTANCE_EDGES_M = (50.0, 100.0, 200.0)
 TIME_EDGES_S = (5.0, 15.0, 30.0)
 PRIOR_STD = 1.0
-KINDS = tuple(kind.name.lower() for kind in DeviceKind)
+VICTIM = DeviceKind.VICTIM.name.lower()
+KINDS = tuple(kind.name.lower() for kind in DeviceKind if kind is not DeviceKind.VICTIM)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Observations:
         return self.levels.index((sigma, kappa))
 
     def rates(self, level: int, times_s: Floats, distances_m: Floats) -> Floats:
-        """Hazard (1/s) of a victim's first confident report at these search times and distances, both [K]."""
+        """Hazard (1/s) of a victim's issue at these search times and distances, both [K]."""
         base = self.log_level[level]
         if base is None:
             return np.zeros(len(times_s))
@@ -88,10 +90,15 @@ class Observations:
 
 @dataclass(frozen=True)
 class SensingOutcome:
-    """What sensing came to in one mission: per victim found its search time s, error m and views; false alarms."""
+    """What sensing came to in one mission: per victim issued its search time s, error m and views; decoy alarms."""
 
-    found: tuple[tuple[float, float, int], ...]
+    issued: tuple[tuple[float, float, int], ...]
     false_alarms: int
+
+    @property
+    def found(self) -> tuple[tuple[float, float, int], ...]:
+        """Those right at issue."""
+        return tuple(issue for issue in self.issued if issue[1] <= NEAR_M)
 
 
 def nearest_m(positions: Floats, place: Floats) -> Floats:
@@ -102,14 +109,14 @@ def nearest_m(positions: Floats, place: Floats) -> Floats:
 
 
 def count_exposure(flights: Sequence[FitFlight], levels: int) -> tuple[Floats, Floats]:
-    """First reports and victim-seconds before them, both [L, D, T]."""
+    """Issues of victims and victim-seconds before them, both [L, D, T]."""
     shape = (levels, len(DISTANCE_EDGES_M) + 1, len(TIME_EDGES_S) + 1)
     events, exposure = np.zeros(shape), np.zeros(shape)
     for flight in flights:
         track = np.array(flight.track)
         starts = np.arange(len(track)) * TRACK_STEP_S
         for seen in flight.sightings:
-            if seen.kind != "victim":
+            if seen.kind != VICTIM:
                 continue
             end = flight.search_s if seen.time_s is None else seen.time_s
             d = np.searchsorted(DISTANCE_EDGES_M, nearest_m(track, np.array([seen.x, seen.y])), side="right")
@@ -161,13 +168,14 @@ def fit_hazard(
 
 
 def _alarm_counts(flights: Sequence[FitFlight], levels: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """False alarms and transmitter-seconds before them by kind, each [L]."""
+    """Decoy alarms and transmitter-seconds before them by kind of decoy, each [L]."""
     events = {kind: np.zeros(levels) for kind in KINDS}
     exposure = {kind: np.zeros(levels) for kind in KINDS}
     for flight in flights:
         for seen in flight.sightings:
-            exposure[seen.kind][flight.level] += flight.search_s if seen.alarm_s is None else seen.alarm_s
-            events[seen.kind][flight.level] += seen.alarm_s is not None
+            if seen.kind != VICTIM:
+                exposure[seen.kind][flight.level] += flight.search_s if seen.time_s is None else seen.time_s
+                events[seen.kind][flight.level] += seen.time_s is not None
     return events, exposure
 
 
@@ -187,7 +195,8 @@ def fit(flights: Sequence[FitFlight], episode: Episode, name: str) -> Observatio
     log_level, log_distance, log_time = fit_hazard(events, exposure)
     errors = []
     for level in range(len(LEVELS)):
-        seen = [s for f in flights if f.level == level for s in f.sightings if s.time_s is not None]
+        flown = [s for f in flights if f.level == level for s in f.sightings]
+        seen = [s for s in flown if s.kind == VICTIM and s.time_s is not None]
         errors.append(tuple(sorted((round(s.error_m or 0.0, 3), int(s.views or 0)) for s in seen)))
     alarms, alarm_exposure = _alarm_counts(flights, len(LEVELS))
     return Observations(
@@ -219,17 +228,18 @@ def observe(
     model: Observations, level: int, track: KinematicTrack, devices: Sequence[Device], seed: int, index: int
 ) -> SensingOutcome:
     """Draw what sensing came to; draws depend on (seed, episode, transmitter) alone, so conditions share them."""
-    found = []
+    issued = []
     alarms = 0
     for device in devices:
         when, how_well, cry = stream("stage1 observation", seed, index, device.address).random(3)
         if device.kind is DeviceKind.VICTIM:
             time_s = first_report_s(model, level, track, device.track[0, 1:3], when)
             if time_s is not None:
-                found.append((time_s, *draw_error(model.errors[level], how_well)))
+                issued.append((time_s, *draw_error(model.errors[level], how_well)))
+            continue
         rate = model.alarm_rate_per_s[device.kind.name.lower()][level]
         alarms += bool(cry < -math.expm1(-rate * float(track.times_s[-1])))
-    return SensingOutcome(tuple(found), alarms)
+    return SensingOutcome(tuple(issued), alarms)
 
 
 def first_report_s(model: Observations, level: int, track: KinematicTrack, place: Floats, u: float) -> float | None:

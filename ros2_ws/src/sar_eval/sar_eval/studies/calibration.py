@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -41,7 +42,7 @@ def plan_calibration(radio: str, missions: int) -> list[Spec]:
 
 def gather(spec: Spec) -> tuple[Floats, NDArray[np.bool_]]:
     """Features [K, F] of one mission's confirmed estimates, each looked at every 15 s by a drone in turn, and whether
-    a victim lay within 10 m."""
+    the victim whose device it is lay within 10 m."""
     flight = Flight(prepare(spec.scenario, spec.seed, spec.index, calibrated=False), None)
     sensing = flight.swarm.sensing
     assert sensing is not None
@@ -55,9 +56,8 @@ def gather(spec: Spec) -> tuple[Floats, NDArray[np.bool_]]:
             for estimate in sensing.centres[look % len(sensing.centres)].estimates:
                 if estimate.confirmed:
                     rows.append(features(estimate))
-                    victims = flight.score.scorer.victims
-                    gaps = np.hypot(victims[:, 0] - estimate.x, victims[:, 1] - estimate.y)
-                    labels.append(bool((gaps <= NEAR_M).any()))
+                    place = flight.score.scorer.owners.get(estimate.address)
+                    labels.append(place is not None and math.dist(place[1:], (estimate.x, estimate.y)) <= NEAR_M)
     return np.array(rows).reshape(-1, len(FEATURES)), np.array(labels, dtype=np.bool_)
 
 

@@ -29,7 +29,7 @@ from sar_sim.vehicle.airframe import Vehicle
 from sar_sim.vehicle.fleet import Fleet, step_of_tick
 from sar_swarm.piloting.navigation import Chart, Way, pursue
 from sar_swarm.piloting.neighbours import SeparationLimits
-from sar_swarm.piloting.safety import FRESH, Memory, protect
+from sar_swarm.piloting.safety import FRESH, Situation, protect
 from sar_swarm.planning.trajectory import MotionLimits
 
 Floats = NDArray[np.float64]
@@ -173,21 +173,23 @@ class _Drone:
         self.way, wish = pursue(self.chart, self.way, goal, end_speed, pos, vel, known, time_s, self.index)
         if not layer:
             return np.array([math.nan, math.nan, wish.z]), np.array([wish.vx, wish.vy, math.nan])
-        vx, vy, z, memory, _, _ = protect(
-            pos,
-            vel,
-            (wish.vx, wish.vy),
-            wish.z,
-            others,
-            time_s,
-            no_obstacles(),
-            _NO_FENCE,
-            self.separation,
-            self.index,
-            self.memory,
+        told = protect(
+            Situation(
+                position=pos,
+                velocity=vel,
+                wanted=(wish.vx, wish.vy),
+                altitude_m=wish.z,
+                others=others,
+                time_s=time_s,
+                obstacles=no_obstacles(),
+                fence=_NO_FENCE,
+                keep=self.separation,
+                row=self.index,
+                memory=self.memory,
+            )
         )
-        self.memory = Memory(*memory)
-        return np.array([math.nan, math.nan, z]), np.array([vx, vy, math.nan])
+        self.memory = told.memory
+        return np.array([math.nan, math.nan, told.altitude_m]), np.array([told.vx, told.vy, math.nan])
 
 
 def _passed(start: Floats, end: Floats, pos: Floats) -> bool:

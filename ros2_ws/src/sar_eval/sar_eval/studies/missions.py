@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sar_analysis.metrics.catalogue import METRICS
+from sar_analysis.metrics.findings import DECOY
 from sar_analysis.metrics.records import of_result
-from sar_analysis.results.summary import median, summary_of
+from sar_analysis.results.summary import median, restricted_mean, summary_of, watch
 from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.layouts import DEFAULT, Options
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class MissionFigures:
     found_240s: Interval | None
     found_at_all: Interval | None
     time_to_detection_s: Interval | None
+    mean_time_to_detection_s: Interval | None
+    """Up to 240 s, or to the longest search; a miss counts as that."""
     cep50_m: Interval | None
     cep95_m: Interval | None
     final_cep50_m: Interval | None
@@ -32,7 +36,7 @@ class MissionFigures:
     missions_with_collision: Interval | None
     collisions_per_mission: Interval | None
     near_misses_per_mission: Interval | None
-    mean_coverage_240s: float | None
+    coverage_240s: Interval | None
     flight_hours: float
     collided: tuple[str, ...]
     """Episode ids of the missions with a collision, as ``sar-eval replay`` takes them."""
@@ -47,28 +51,32 @@ KEYS = {
         for name in (
             *("cep50_m", "cep95_m", "final_cep50_m"),
             *("missions_with_false_alarm", "false_alarms_per_mission", "false_alarms_per_hour"),
-            *("missions_with_collision", "collisions_per_mission", "near_misses_per_mission"),
+            *("missions_with_collision", "collisions_per_mission", "near_misses_per_mission", "coverage_240s"),
         )
     },
 }
 """What each figure with an interval is in the analysis's catalogue of metrics."""
 
 
-def summarise(results: list[dict[str, Any]]) -> MissionFigures:
+def summarise(results: list[dict[str, Any]], options: Options = DEFAULT) -> MissionFigures:
     """Figures over missions, by the code that makes the report: the same records give the same numbers."""
     episodes = [of_result(result) for result in results]
-    summary = summary_of(episodes)
+    summary = summary_of(episodes, options=options, metrics=list(KEYS.values()))
     valid = [e for e in episodes if e.valid]
     figures = {name: summary.estimate(key) for name, key in KEYS.items()}
-    figures["time_to_detection_s"] = median(METRICS[KEYS["time_to_detection_s"]], valid)[0]
-    coverage = summary.estimate("coverage_240s")
+    timed = METRICS[KEYS["time_to_detection_s"]]
+    seen = watch(timed, valid)
+    mean = restricted_mean(timed, seen, options)
+    figures["time_to_detection_s"] = median(timed, seen, options)
     return MissionFigures(
         missions=len(results),
         invalid=summary.invalid,
         victims=summary.victims,
         **figures,
-        false_alarms_by_kind=dict(Counter(alarm.kind for e in valid for alarm in e.false_alarm_events)),
-        mean_coverage_240s=None if coverage is None else coverage.value,
+        mean_time_to_detection_s=None if mean is None else mean[1],
+        false_alarms_by_kind=dict(
+            Counter(issue.kind for e in valid for issue in e.issue_events if issue.verdict == DECOY)
+        ),
         flight_hours=summary.flight_hours,
         collided=tuple(e.episode_id for e in valid if e.collisions > 0),
     )

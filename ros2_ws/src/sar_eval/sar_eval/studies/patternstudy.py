@@ -8,7 +8,7 @@ limit. Radios are switched on only where the pattern acts on what they hear: in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,8 @@ import numpy as np
 
 from sar_analysis.metrics.catalogue import METRICS
 from sar_analysis.metrics.records import of_result
-from sar_analysis.results.summary import estimate
+from sar_analysis.results.summary import Watch, estimate, median
 from sar_analysis.stats.interval import Interval
-from sar_analysis.stats.resampling import bootstrap_mean
-from sar_analysis.stats.survival import median_time
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.pool import Spec, fly_one, plan_missions, spread
 from sar_eval.scenario.model import Scenario
@@ -60,11 +58,11 @@ class PatternRow:
     pattern: str
     missions: int
     invalid: int
-    coverage_240s: Interval
+    coverage_240s: Interval | None
     time_to_95_s: Interval | None
     unlimited: int
     reached_95: int
-    overlap: Interval
+    overlap: Interval | None
     collisions_per_mission: Interval | None
     near_misses_per_mission: Interval | None
 
@@ -102,19 +100,19 @@ def _row(
     world: str, pattern: str, results: list[dict[str, Any]], times: list[tuple[float | None, float]]
 ) -> PatternRow:
     valid = [of_result(r) for r in results if r["valid"]]
-    label = f"{world} {pattern}"
-    reached = [t is not None for t, _ in times]
-    median = median_time([end if t is None else t for t, end in times], reached) if times else None
+    layouts: list[Hashable] = list(range(len(times)))
+    watched = Watch([end if t is None else t for t, end in times], [t is not None for t, _ in times], layouts)
+    median_time = median(METRICS["time_to_95_s"], watched)
     return PatternRow(
         world=world,
         pattern=pattern,
         missions=len(results),
         invalid=len(results) - len(valid),
-        coverage_240s=bootstrap_mean([c for e in valid if (c := e.coverage_240s) is not None], f"coverage {label}"),
-        time_to_95_s=median if median is not None and math.isfinite(median.high) else None,
+        coverage_240s=estimate(METRICS["coverage_240s"], valid),
+        time_to_95_s=None if median_time is None or math.inf in (median_time.value, median_time.high) else median_time,
         unlimited=len(times),
-        reached_95=sum(reached),
-        overlap=bootstrap_mean([o for e in valid if (o := e.overlap_ratio) is not None], f"overlap {label}"),
+        reached_95=sum(watched.came),
+        overlap=estimate(METRICS["overlap_ratio"], valid),
         collisions_per_mission=estimate(METRICS["collisions_per_mission"], valid),
         near_misses_per_mission=estimate(METRICS["near_misses_per_mission"], valid),
     )

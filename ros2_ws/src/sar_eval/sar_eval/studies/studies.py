@@ -32,9 +32,9 @@ def operating_curve(results: list[dict[str, Any]]) -> list[tuple[float, float]]:
     curve = []
     for threshold in THRESHOLDS:
         words = [[t["last"] for t in r["tracks"] if t["last"]["confidence"] > threshold] for r in results]
-        alarms = sum(not word["correct"] for mission in words for word in mission)
+        alarms = sum(not word["right"] for mission in words for word in mission)
         found = sum(
-            min(sum(word["correct"] for word in mission), len(r["victims"]))
+            min(sum(word["right"] for word in mission), len(r["victims"]))
             for mission, r in zip(words, results, strict=True)
         )
         curve.append((alarms / len(results), found / max(victims, 1)))
@@ -106,7 +106,7 @@ def _words(results: list[dict[str, Any]], which: str) -> tuple[Floats, Floats]:
         raise InputError(f"these are not results of sar-eval missions of this version: {error} is missing") from None
     if not words:
         raise MissingDataError("the results hold no report: nothing to judge")
-    return np.array([w["confidence"] for w in words]), np.array([w["correct"] for w in words], dtype=np.float64)
+    return np.array([w["confidence"] for w in words]), np.array([w["right"] for w in words], dtype=np.float64)
 
 
 def judge_confidence(results: list[dict[str, Any]], which: str) -> dict[str, Any]:

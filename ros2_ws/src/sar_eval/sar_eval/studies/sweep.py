@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sar_analysis.stats.interval import Interval
 from sar_eval.episode.pool import Spec, fly_one, plan_missions, spread
 from sar_eval.scenario.model import Scenario
 from sar_eval.studies.missions import summarise
@@ -47,14 +48,20 @@ def fly_sweep(
                 "kappa": specs[k].scenario.kappa,
                 "missions": per_cell,
                 "gate": gate,
-                "found": summary.found_at_all.value if summary.found_at_all else None,
-                "false_alarms_per_mission": (
-                    summary.false_alarms_per_mission.value if summary.false_alarms_per_mission else None
-                ),
-                "cep50_m": summary.cep50_m.value if summary.cep50_m else None,
+                "found": _figure(summary.found_at_all),
+                "false_alarms_per_mission": _figure(summary.false_alarms_per_mission),
+                "cep50_m": _figure(summary.cep50_m),
             }
         )
     return cells
+
+
+def _figure(found: Interval | None) -> dict[str, Any] | None:
+    return None if found is None else found.plain
+
+
+def _value(figure: dict[str, Any] | None) -> float | None:
+    return None if figure is None else figure["value"]
 
 
 def draw_sweep(cells: list[dict[str, Any]], world: str, picture: Path) -> None:
@@ -72,9 +79,9 @@ def draw_sweep(cells: list[dict[str, Any]], world: str, picture: Path) -> None:
         ("share of frames with the phase gate open", grid(lambda c: c["gate"]["phase_open"]), 0.0, 1.0),
         ("share of frames the amplitude gate accepts", grid(lambda c: c["gate"]["accept"]), 0.0, 1.0),
         ("share of frames it only predicts with", grid(lambda c: c["gate"]["predict_only"]), 0.0, 1.0),
-        ("victims found", grid(lambda c: c["found"]), 0.0, 1.0),
-        ("false alarms per mission", grid(lambda c: c["false_alarms_per_mission"]), 0.0, None),
-        ("CEP50 at the first report (m)", grid(lambda c: c["cep50_m"]), 0.0, None),
+        ("victims found", grid(lambda c: _value(c["found"])), 0.0, 1.0),
+        ("false alarms per mission", grid(lambda c: _value(c["false_alarms_per_mission"])), 0.0, None),
+        ("CEP50 at the first report (m)", grid(lambda c: _value(c["cep50_m"])), 0.0, None),
     )
     columns = np.interp(-np.log([OPENS_AT_KAPPA, CLOSES_AT_KAPPA]), -np.log(KAPPAS), np.arange(len(KAPPAS)))
     figure, axes = pyplot.subplots(2, 3, figsize=(14, 7.2), layout="constrained")
