@@ -22,9 +22,10 @@ from typing import Any
 
 from sar_analysis.bags.reader import PARTIAL, SchemaVersionError, UnfinishedError
 from sar_analysis.bags.textfiles import read_text
+from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.metrics.records import parse_record
-from sar_core.errors import MissingDataError, SarError
+from sar_core.errors import InputError, MissingDataError, SarError
 
 RECORDS = "episodes.jsonl"
 FEW = 3
@@ -77,7 +78,7 @@ class Table:
         """One flat dict per victim, valid episodes only, with what names its episode and condition."""
         keys = ("episode_id", "tier", "world", "pattern", "seed", "episode", "sigma", "kappa")
         return [
-            {**{key: getattr(e, key) for key in keys}, "victim": number, **asdict(victim)}
+            {**{key: getattr(e, key) for key in keys}, "victim": number, **_flat(victim)}
             for e in self.valid
             for number, victim in enumerate(e.victims, start=1)
         ]
@@ -138,6 +139,10 @@ def analyze(
     if not files:
         raise MissingDataError(f"{path}: neither a bag nor a .jsonl file of episode records inside")
     return _unique((item for file in files for item in _from_records(file)), path)
+
+
+def _flat(victim: Victim) -> dict[str, Any]:
+    return {name: value for name, value in asdict(victim).items() if name != "fixes"}
 
 
 def _is_among(item: EpisodeMetrics | TableProblem, keys: set[str]) -> bool:
@@ -231,9 +236,17 @@ def _unique(
         problems.append(
             TableProblem("duplicate", where, f"{where}: the same episode as {there}, {_difference(chosen, item)}")
         )
+    _refuse_mixed({e.schema: where for where, e in kept.values()})
     ordered = sorted((e for _, e in kept.values()), key=_order)
     folders = {key: Path(where) for key, (where, _) in kept.items() if where in bags}
     return Table(tuple(ordered), tuple(problems), root, folders)
+
+
+def _refuse_mixed(schemas: Mapping[int, str]) -> None:
+    """Reports judged by other definitions are no sample of the same thing."""
+    if len(schemas) > 1:
+        told = ", ".join(f"schema {schema} ({schemas[schema]})" for schema in sorted(schemas))
+        raise InputError(f"one table holds one kind of record, here are {told}; analyse them apart (docs/migration.md)")
 
 
 def _difference(chosen: EpisodeMetrics, other: EpisodeMetrics) -> str:

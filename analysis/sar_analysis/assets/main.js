@@ -57,7 +57,7 @@ function listMoments() {
   strip.setAttribute("viewBox", `0 0 ${replay.end} 14`);
   strip.replaceChildren();
   list.replaceChildren();
-  const colours = { collision: "#d55e00", false_alarm: "#d55e00", near_miss: "#b08000", geofence: "#b08000", detection: "#0072b2", failsafe: "#cc79a7", phase: "#888888" };
+  const colours = { collision: "#d55e00", decoy: "#d55e00", displaced: "#d55e00", near_miss: "#b08000", geofence: "#b08000", right: "#0072b2", failsafe: "#cc79a7", phase: "#888888" };
   if (replay.search) strip.append(make("rect", { x: replay.search[0], width: replay.search[1] - replay.search[0], y: 11, height: 3, fill: "#888888" }));
   for (const moment of replay.moments) {
     const wide = Math.max(replay.end / 200, moment.until - moment.t);
@@ -120,8 +120,9 @@ function show(t) {
   $("facts").tBodies[0].replaceChildren(
     fact("coverage", covered === null ? "the search has not begun" : `${(100 * covered).toFixed(1)} %`),
     fact("collisions so far", hit),
-    fact("victims found", replay.radio ? past(r.detections) : "no radio"),
-    fact("false alarms so far", replay.radio ? past(r.false_alarms) : "no radio"),
+    fact("victims found", replay.radio ? past(r.issues.right) : "no radio"),
+    fact("displaced so far", replay.radio ? past(r.issues.displaced) : "no radio"),
+    fact("decoy alarms so far", replay.radio ? past(r.issues.decoy) : "no radio"),
   );
   [...$("gates").tBodies[0].rows].forEach((row, n) => {
     const failsafe = stateAt(replay.failsafes[n], t), doing = stateAt(replay.phases[n], t);

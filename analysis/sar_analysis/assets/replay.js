@@ -70,8 +70,8 @@ function moments(replay) {
     const lasts = event.end > event.begin ? `, ${seconds(event.end - event.begin)} s` : "";
     found.push({ t: event.begin, until: event.end, kind, x: event.x, y: event.y, text: `${what}: ${who}${lasts}, least distance ${(event.least_cm / 100).toFixed(2)} m` });
   }
-  for (const k of r.detections) found.push({ t: r.t[k], until: r.t[k], kind: "detection", x: r.x[k], y: r.y[k], text: `victim found: drone ${r.uav[k]}, confidence ${(r.confidence[k] / 1000).toFixed(3)}` });
-  for (const k of r.false_alarms) found.push({ t: r.t[k], until: r.t[k], kind: "false_alarm", x: r.x[k], y: r.y[k], text: `false alarm: drone ${r.uav[k]}, transmitter: ${of(k)}, confidence ${(r.confidence[k] / 1000).toFixed(3)}` });
+  const verdicts = { right: "victim found, right", displaced: "displaced issue of a victim", decoy: "decoy alarm" };
+  for (const [kind, what] of Object.entries(verdicts)) for (const k of r.issues[kind]) found.push({ t: r.t[k], until: r.t[k], kind, x: r.x[k], y: r.y[k], text: `${what}: drone ${r.uav[k]}, transmitter: ${of(k)}, confidence ${(r.confidence[k] / 1000).toFixed(3)}` });
   replay.failsafes.forEach((changes, drone) => {
     for (const [t, state] of changes) if (state !== "nominal") found.push({ t, until: t, kind: "failsafe", drone, text: `failsafe: drone ${drone + 1}, ${words(state)}` });
   });
@@ -162,7 +162,7 @@ function openMap(svg, canvas, replay, scene) {
       if (moment.kind === "collision" || moment.kind === "near_miss" || moment.kind === "geofence") {
         touches.append(make("circle", { class: `touch ${moment.kind}`, cx: x, cy: y, r: 12 }));
         touches.append(make("circle", { class: `touch ${moment.kind}`, cx: x, cy: y, r: 6 }));
-      } else touches.append(make("circle", { class: `touch ${moment.kind}`, cx: x, cy: y, r: 14, style: moment.kind === "detection" ? "stroke:#0072b2" : "" }));
+      } else touches.append(make("circle", { class: `touch ${moment.kind}`, cx: x, cy: y, r: 14, style: moment.kind === "right" ? "stroke:#0072b2" : "" }));
     }
   };
 
@@ -176,7 +176,7 @@ function openMap(svg, canvas, replay, scene) {
       if (x < 0 || y < 0 || x > view.w || y > view.h) continue;
       const arm = sure ? 6 : 3, shape = kind === "right" ? `M${x - arm} ${y}h${2 * arm}M${x} ${y - arm}v${2 * arm}` : `M${x - arm} ${y - arm}l${2 * arm} ${2 * arm}m${-2 * arm} 0l${2 * arm} ${-2 * arm}`;
       const mark = make("path", { class: `report ${kind}`, d: shape, opacity: (0.35 + 0.65 * (r.confidence[k] / 1000)).toFixed(2) });
-      mark.append(make("title", {}, `drone ${r.uav[k]}: confidence ${(r.confidence[k] / 1000).toFixed(3)}, ${r.right[k] ? "a victim is" : "no victim"} within 10 m`));
+      mark.append(make("title", {}, `drone ${r.uav[k]}: confidence ${(r.confidence[k] / 1000).toFixed(3)}, ${r.right[k] ? "its victim is" : "no victim of this transmitter"} within 10 m`));
       reports.append(mark);
     }
   }

@@ -68,6 +68,8 @@ class StatusSeries:
     airborne: Ints
     valid: Bools
     invalid_reason: tuple[str, ...]
+    issues: Ints | None = None
+    """[K, 4] issues, found, displaced and decoy alarms so far; None for a bag that does not tell."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,11 @@ class Events:
 
 @dataclass(frozen=True)
 class Reports:
-    """What drones claimed, in order: [K], position [K, 3] ENU, covariance [K, 4]; gdop nan where undefined."""
+    """What drones claimed, in order: [K], position [K, 3] ENU, covariance [K, 4].
+
+    Dilutions are nan where undefined: path and constellation are GDOPs, information (m) is the root of the covariance's
+    trace. Of a bag that told only one `gdop`, that is the path's, and the others are nan.
+    """
 
     stamps_ns: Ints
     uav: Ints
@@ -97,7 +103,9 @@ class Reports:
     position: Floats
     covariance: Floats
     confidence: Floats
-    gdop: Floats
+    path_gdop: Floats
+    constellation_gdop: Floats
+    information_dop: Floats
     views: Ints
     observations: Ints
     speed_mps: Floats
@@ -105,12 +113,26 @@ class Reports:
 
 @dataclass(frozen=True)
 class Devices:
-    """Every transmitter's truth: address and kind [D], position [K, D, 3] at stamps [K]."""
+    """Every transmitter's truth: address and kind [D], position [K, D, 3] at stamps [K].
+
+    ``listed`` [D]: whether the swarm was told of it; None for a bag that does not say.
+    """
 
     stamps_ns: Ints
     address: NDArray[np.uint64]
     kind: Ints
     position: Floats
+    listed: Bools | None = None
+
+
+@dataclass(frozen=True)
+class Hearings:
+    """Observations of all drones, in order of time: all arrays [K], drones from 1."""
+
+    stamps_ns: Ints
+    uav: Ints
+    address: NDArray[np.uint64]
+    usable: Bools
 
 
 @dataclass(frozen=True)
@@ -122,6 +144,23 @@ class HealthSeries:
     failsafe: Ints
     armed: Bools
     battery_fraction: Floats
+    band: Ints | None
+    """The safety layer's worst band since the row before, as the fence state is; None in bags older than the fields."""
+    fence: Ints | None
+
+
+@dataclass(frozen=True)
+class SetpointSeries:
+    """What one drone's autopilot was asked, ENU: stamps [K], velocity and wanted velocity [K, 3], NaN: not asked.
+
+    ``wanted`` is what the safety layer was asked for and ``limit_excess`` [K] how far its answer breaks a limit; both
+    None in bags older than the fields.
+    """
+
+    stamps_ns: Ints
+    velocity: Floats
+    wanted: Floats | None
+    limit_excess: Floats | None
 
 
 @dataclass(frozen=True)

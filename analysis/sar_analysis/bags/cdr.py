@@ -146,6 +146,15 @@ class Columns:
         return self.numbers[path].reshape(self.rows, -1, width)
 
 
+def has_field(topic: RecordedTopic, name: str) -> bool:
+    """Whether a topic's definition in the file has a field of this name; one that is no definition has none."""
+    try:
+        fields: Any = types_of(topic.definition, topic.msgtype).get_msgdef(topic.msgtype).fields
+    except (TypesysError, LookupError, ValueError, TypeError):
+        return False
+    return name in dict(fields)
+
+
 def decode(content: Content, topic: RecordedTopic, paths: Sequence[str]) -> Columns:
     """The named fields of every message of a topic; a path may name a number, a string or a whole sub-message."""
     if topic.encoding != ("cdr", "ros2msg"):

@@ -21,34 +21,46 @@ from sar_analysis.bags.arrays import (
     Gates,
     Grid,
     HealthSeries,
+    Hearings,
     Info,
     Reports,
+    SetpointSeries,
     StatusSeries,
     TruthSeries,
 )
-from sar_analysis.bags.cdr import Columns, decode
+from sar_analysis.bags.cdr import Columns, decode, has_field
 from sar_analysis.bags.chunks import REPAIR, Content, read_content
 from sar_analysis.bags.scene import RECORD as WORLD_RECORD
 from sar_analysis.bags.scene import Scene, demand_same_world, read_scene
 from sar_core.errors import ContractError, MissingDataError
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSIONS = ("1", "2")
 RECORD = "sar_eval"
+ROUTES_RECORD = "routes"
 REPAIRED_RECORD = "repaired"
+OLDER = "older bag: it does not tell what the safety layer was asked and did, nor planned routes"
 PARTIAL = ".partial"
 FARTHEST_M = 1e5
 """Worlds are smaller than this; a position or a border beyond it is a broken number."""
 LARGEST_AREA_M2 = 1e8
 SMALLEST_SIDE_M = 5.0
 
+Floats = NDArray[np.float64]
+
 _HEADER = ("header.stamp.sec", "header.stamp.nanosec")
 _INFO_TEXTS = ("episode_id", "tier", "world", "world_sha256", "config_sha256", "vehicle", "pattern")
 _INFO_NUMBERS = ("seed", "episode", "drones", "duration_s", "altitude_m", "speed_mps", "wind_mps")
 _STATUS = ("phase", "search_time_s", "coverage", "collisions", "near_misses", "airborne", "valid")
+_ISSUES = ("issues", "found", "displaced", "decoy_alarms")
 _EVENT = ("event_id", "kind", "phase", "uav", "other_uav", "min_distance_m")
 _EVENT_TIMES = ("begin.sec", "begin.nanosec", "end.sec", "end.nanosec")
-_REPORT = ("uav", "address", "confidence", "gdop", "views", "observations", "speed_mps")
+_REPORT = ("uav", "address", "confidence", "views", "observations", "speed_mps")
+_DILUTIONS = ("path_gdop", "constellation_gdop", "information_dop_m")
+_OLD_DILUTION = "gdop"
 _HEALTH = ("uav", "phase", "failsafe", "armed", "battery_fraction")
+_UAV_DETECTION = re.compile(r"/uav_(\d+)/detection")
+_GUARDED = ("band", "fence")
+_ASKED = ("wanted", "limit_excess")
 _UAV_GATE = re.compile(r"/uav_(\d+)/gate")
 
 
@@ -77,10 +89,17 @@ class Bag:
     events: Events
     reports: Reports
     devices: Devices | None
+    hearings: Hearings
     health: tuple[HealthSeries, ...]
     gates: Gates
     grid: Grid
     world: Scene | None
+    setpoints: tuple[SetpointSeries, ...]
+    """One per drone; empty where the bag holds none."""
+    routes: tuple[Floats, ...] | None
+    """Every drone's planned waypoints [K, 2], ENU; None for patterns that decide as they go, and in older bags."""
+    layout: int | None = None
+    """The number of its layout in the episode set; None for a bag that does not tell."""
 
 
 def locate(path: Path) -> Path:
@@ -106,7 +125,8 @@ def read_bag(path: Path) -> Bag:
     content = read_content(locate(path))
     facts = _facts(content)
     table = _Tables(content)
-    notes = (f"repaired bag: {path.name} may lack messages",) if REPAIRED_RECORD in content.metadata else ()
+    notes = [f"repaired bag: {path.name} may lack messages"] if REPAIRED_RECORD in content.metadata else []
+    notes += [OLDER] if facts["schema_version"] == "1" else []
     info, events = _info(table), _events(table)
     truth = _truth(table, info.drones)
     world = read_scene(content.metadata.get(WORLD_RECORD), str(content.file))
@@ -116,17 +136,21 @@ def read_bag(path: Path) -> Bag:
         path=path,
         configuration=_configuration(content, facts),
         versions={key: facts[key] for key in ("version", "numpy") if key in facts},
-        notes=notes,
+        layout=int(facts["layout"]) if facts.get("layout", "").isdecimal() else None,
+        notes=tuple(notes),
         info=info,
         truth=truth,
         status=_status(table),
         events=events,
         reports=_reports(table),
         devices=_devices(table),
+        hearings=_hearings(table),
         health=_health(table, info.drones),
         gates=_gates(table),
         grid=_grid(table),
         world=world,
+        setpoints=_setpoints(table, info.drones),
+        routes=_routes(content, info.drones),
     )
 
 
@@ -136,8 +160,9 @@ def _facts(content: Content) -> dict[str, str]:
         known = ", ".join(sorted(content.metadata)) or "none"
         raise ContractError(f"{content.file}: no metadata record {RECORD!r} (there is {known}); not an episode's bag")
     version = facts.get("schema_version", "none")
-    if version != SCHEMA_VERSION:
-        raise SchemaVersionError(f"{content.file}: schema_version is {version}; this analysis reads {SCHEMA_VERSION}")
+    if version not in SCHEMA_VERSIONS:
+        known = " and ".join(SCHEMA_VERSIONS)
+        raise SchemaVersionError(f"{content.file}: schema_version is {version}; this analysis reads {known}")
     return dict(facts)
 
 
@@ -159,6 +184,11 @@ class _Tables:
 
     def names(self, pattern: re.Pattern[str]) -> list[str]:
         return [name for name in self.content.topics if pattern.fullmatch(name)]
+
+    def holds(self, topic: str, path: str) -> bool:
+        """Whether a topic's messages, by the definition in the bag, have a field of this name."""
+        found = self.content.topics.get(topic)
+        return found is not None and has_field(found, path)
 
     def optional(self, topic: str, *paths: str) -> Columns | None:
         found = self.content.topics.get(topic)
@@ -220,14 +250,16 @@ def _truth(table: _Tables, drones: int) -> TruthSeries:
 
 
 def _status(table: _Tables) -> StatusSeries:
-    c = table.required("/episode/status", *_STATUS, "invalid_reason")
+    told = _ISSUES if table.holds("/episode/status", _ISSUES[0]) else ()
+    c = table.required("/episode/status", *_STATUS, *told, "invalid_reason")
     columns = {name: c.scalar(name) for name in _STATUS}
     stamps = c.stamps("header.stamp")
     table.demand(c, "search_time_s", 0.0, float(stamps.max()) / 1e9)
     table.demand(c, "coverage", 0.0, 1.0)
     for name in ("phase", "collisions", "near_misses", "airborne"):
         columns[name] = columns[name].astype(np.int64)
-    return StatusSeries(stamps, **columns, invalid_reason=tuple(c.strings["invalid_reason"]))
+    issues = np.stack([c.scalar(name).astype(np.int64) for name in told], axis=1) if told else None
+    return StatusSeries(stamps, **columns, invalid_reason=tuple(c.strings["invalid_reason"]), issues=issues)
 
 
 def _events(table: _Tables) -> Events:
@@ -252,13 +284,20 @@ def _events(table: _Tables) -> Events:
 
 
 def _reports(table: _Tables) -> Reports:
-    c = table.optional("/swarm/reports", *_REPORT, "position", "covariance")
+    topic = "/swarm/reports"
+    told = (_OLD_DILUTION,) if table.holds(topic, _OLD_DILUTION) else _DILUTIONS
+    c = table.optional(topic, *_REPORT, *told, "position", "covariance")
     if c is None:
         none, blank = np.empty(0, np.int64), np.empty(0)
         address = np.empty(0, np.uint64)
-        return Reports(none, none, address, np.empty((0, 3)), np.empty((0, 4)), blank, blank, none, none, blank)
+        empty = np.empty((0, 3)), np.empty((0, 4))
+        return Reports(none, none, address, *empty, blank, blank, blank, blank, none, none, blank)
     table.demand(c, "position", -1e9, 1e9)
     table.demand(c, "confidence", 0.0, 1.0)
+    path_gdop = c.scalar(told[0])
+    constellation_gdop, information_dop = (
+        c.scalar(name) if name in told else np.full(c.rows, np.nan) for name in _DILUTIONS[1:]
+    )
     return Reports(
         c.stamps("header.stamp"),
         c.scalar("uav").astype(np.int64),
@@ -266,7 +305,9 @@ def _reports(table: _Tables) -> Reports:
         c.numbers["position"],
         c.numbers["covariance"],
         c.scalar("confidence"),
-        c.scalar("gdop"),
+        path_gdop,
+        constellation_gdop,
+        information_dop,
         c.scalar("views").astype(np.int64),
         c.scalar("observations").astype(np.int64),
         c.scalar("speed_mps"),
@@ -274,7 +315,8 @@ def _reports(table: _Tables) -> Reports:
 
 
 def _devices(table: _Tables) -> Devices | None:
-    c = table.optional("/truth/devices", "address", "kind", "position")
+    told = ("listed",) if table.holds("/truth/devices", "listed") else ()
+    c = table.optional("/truth/devices", "address", "kind", "position", *told)
     if c is None:
         return None
     address = c.numbers["address"]
@@ -284,14 +326,35 @@ def _devices(table: _Tables) -> Devices | None:
     count = address.shape[1]
     position = c.numbers["position"].reshape(c.rows, count, 3)
     return Devices(
-        c.stamps("header.stamp"), address[0].astype(np.uint64), c.numbers["kind"][0].astype(np.int64), position
+        c.stamps("header.stamp"),
+        address[0].astype(np.uint64),
+        c.numbers["kind"][0].astype(np.int64),
+        position,
+        c.numbers["listed"][0].astype(np.bool_) if told else None,
     )
+
+
+def _hearings(table: _Tables) -> Hearings:
+    columns = [table.optional(name, "uav", "address", "usable") for name in table.names(_UAV_DETECTION)]
+    found = [c for c in columns if c is not None]
+    if not found:
+        none = np.empty(0, np.int64)
+        return Hearings(none, none, np.empty(0, np.uint64), np.empty(0, np.bool_))
+    stamps = np.concatenate([c.stamps("header.stamp") for c in found])
+    order = np.argsort(stamps, kind="stable")
+    uav, address, usable = (
+        np.concatenate([c.scalar(name) for c in found])[order] for name in ("uav", "address", "usable")
+    )
+    return Hearings(stamps[order], uav.astype(np.int64), address, usable.astype(np.bool_))
 
 
 def _health(table: _Tables, drones: int) -> tuple[HealthSeries, ...]:
     found = []
     for i in range(drones):
-        c = table.required(f"/uav_{i + 1}/status", *_HEALTH)
+        topic = f"/uav_{i + 1}/status"
+        told = _GUARDED if table.holds(topic, _GUARDED[0]) else ()
+        c = table.required(topic, *_HEALTH, *told)
+        band, fence = (c.scalar(name).astype(np.int64) for name in told) if told else (None, None)
         table.demand(c, "battery_fraction", 0.0, 1.0)
         found.append(
             HealthSeries(
@@ -300,9 +363,39 @@ def _health(table: _Tables, drones: int) -> tuple[HealthSeries, ...]:
                 c.scalar("failsafe").astype(np.int64),
                 c.scalar("armed"),
                 c.scalar("battery_fraction").astype(np.float64),
+                band,
+                fence,
             )
         )
     return tuple(found)
+
+
+def _setpoints(table: _Tables, drones: int) -> tuple[SetpointSeries, ...]:
+    found = []
+    for i in range(drones):
+        topic = f"/uav_{i + 1}/setpoint"
+        told = _ASKED if table.holds(topic, _ASKED[0]) else ()
+        c = table.optional(topic, "velocity", *told)
+        if c is None:
+            return ()
+        wanted, excess = (c.numbers["wanted"], c.scalar("limit_excess")) if told else (None, None)
+        found.append(SetpointSeries(c.stamps("header.stamp"), c.numbers["velocity"], wanted, excess))
+    return tuple(found)
+
+
+def _routes(content: Content, drones: int) -> tuple[Floats, ...] | None:
+    record = content.metadata.get(ROUTES_RECORD)
+    if record is None:
+        return None
+    try:
+        routes = tuple(np.asarray(route, np.float64).reshape(-1, 2) for route in json.loads(record["routes"]))
+        sound = all(len(route) and np.isfinite(route).all() for route in routes)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ContractError(f"{content.file}: metadata record {ROUTES_RECORD!r} lacks or mistypes {error}") from error
+    if len(routes) != drones or not sound:
+        told = f"{content.file}: metadata record {ROUTES_RECORD!r}"
+        raise ContractError(f"{told} must hold a list of [x, y] for each of {drones} drones, found {len(routes)} lists")
+    return routes
 
 
 def _gates(table: _Tables) -> Gates:

@@ -2,7 +2,8 @@
 
 Tables, figures, page, CSV, LaTeX, the JSON schema, docs/metrics.md and registrations read this. A metric is added here,
 with the function that gives it, and nowhere else: `measure` takes it from a bag, `value` from what is known of a
-mission already, `counts`, `samples` or `timed` from many missions.
+mission already, and `counts`, `samples` or `timed` give what a mission brings to a figure of many, so that missions of
+one layout can be taken together.
 """
 
 from __future__ import annotations
@@ -16,21 +17,23 @@ from sar_core.errors import InputError
 
 if TYPE_CHECKING:
     from sar_analysis.bags.reader import Bag
-    from sar_analysis.metrics.findings import Victim
     from sar_analysis.metrics.metrics import EpisodeMetrics
 
 COVERAGE_TIME_S = 240.0
 Better = Literal["higher", "lower", "neither"]
 Aggregate = Literal["share", "rate", "quantile", "median time", "mean", "least", "paired mean", "none"]
-Missions = Sequence["EpisodeMetrics"]
 Value = Callable[["EpisodeMetrics"], float | None]
+Count = tuple[int, float]
+Watched = tuple[float | None, float]
 INTERVALS: dict[Aggregate, str] = {
-    "share": "Clopper-Pearson",
-    "rate": "exact Poisson",
-    "quantile": "order statistics",
-    "median time": "Kaplan-Meier, log-log",
-    "mean": "of the IQM: jackknife over seeds, over seeds and layouts, t; bootstrap of both from ten seeds on",
-    "least": "none",
+    "share": "over layouts: bootstrap; rare: Korn-Graubard; beside it Clopper-Pearson",
+    "rate": "over layouts: bootstrap; rare: Poisson on the effective exposure; beside it exact Poisson",
+    "quantile": "over layouts: bootstrap; few values: order statistics on the effective sample; beside it theirs",
+    "median time": "over layouts: bootstrap of Kaplan-Meier's median and of the restricted mean; few times: "
+    "Kaplan-Meier, log-log",
+    "mean": "over layouts: bootstrap; of the IQM: bootstrap over layouts, jackknife over seeds and over both, t, "
+    "bootstrap of both from ten seeds on",
+    "least": "none: an extreme",
     "paired mean": "jackknife over seeds, or over seeds and layouts, t",
     "none": "none",
 }
@@ -41,9 +44,10 @@ INTERVALS: dict[Aggregate, str] = {
 class Metric:
     """One metric. `unit` is the value's own; `of` says what a figure's n counts, or per what a rate is.
 
-    The functions: `measure` and `value` give one number per mission, None where it has none; `counts` gives successes
-    and trials of a share, events and exposure of a rate; `samples` the values a quantile is taken of; `timed` pairs of
-    time and end of watch [s], the time None where it never came.
+    The functions are of one mission: `measure` and `value` give its number, None where it has none; `counts` its
+    successes and trials of a share, or events and exposure of a rate, None where it does not count; `samples` its
+    values of those a quantile is taken of; `timed` pairs of time and end of watch [s], the time None where it never
+    came.
     """
 
     key: str
@@ -59,14 +63,18 @@ class Metric:
     """Whether it is a field of EpisodeMetrics."""
     measure: Callable[[Bag], float | None] | None = None
     value: Value | None = None
-    counts: Callable[[Missions], tuple[int, float]] | None = None
-    samples: Callable[[Missions], list[float]] | None = None
-    timed: Callable[[Missions], list[tuple[float | None, float]]] | None = None
+    counts: Callable[[EpisodeMetrics], Count | None] | None = None
+    samples: Callable[[EpisodeMetrics], list[float]] | None = None
+    timed: Callable[[EpisodeMetrics], list[Watched]] | None = None
     quantile: float = 0.5
     compared: bool = False
     """Whether patterns are held against each other on its IQM."""
     open_ended: bool = False
     """A mission that missed has no number: it counts as beyond every number, never as left out."""
+    mixed: bool = False
+    """Only of as many missions without victims as with."""
+    since: int = 1
+    """The first schema of records that holds it."""
     signed: bool = False
     places: int | None = None
     """Digits behind the point; None: by the unit."""
@@ -81,11 +89,11 @@ class Metric:
     @property
     def sensing(self) -> bool:
         """Whether it comes of reports, which a swarm without radio does not make."""
-        return self.source == REPORTS
+        return self.source in (REPORTS, ADR149)
 
     @property
     def of_victims(self) -> bool:
-        return self.of in ("victims", "detected victims")
+        return self.of in ("victims", "issued victims", "detected victims")
 
     @property
     def interval(self) -> str:
@@ -121,61 +129,116 @@ class Metric:
 
 TRUTH, REFEREE, REPORTS, STATUS = "true states", "referee", "reports", "drones' status"
 RETURN = "weights of ADR-148"
+ADR149 = "reports, as ADR-149 section 4.1 defines it"
+ISSUES = 2
+"""Since this schema of records reports are judged by transmitter, as issues."""
 
 
-def _victims(missions: Missions) -> list[Victim]:
-    return [v for e in missions for v in e.victims]
+def _with_detection(e: EpisodeMetrics) -> Count | None:
+    return None if e.false_alarms is None or not e.victims else (int(bool(e.detections)), 1)
 
 
-def _heard(missions: Missions) -> list[EpisodeMetrics]:
-    return [e for e in missions if e.false_alarms is not None]
+def _found(e: EpisodeMetrics) -> Count:
+    return sum(v.detected for v in e.victims), len(e.victims)
 
 
-def _hours(missions: Missions) -> float:
-    return sum(e.flight_hours for e in missions)
+def _found_in_time(e: EpisodeMetrics) -> Count:
+    in_time = (v.time_s is not None and v.time_s <= COVERAGE_TIME_S for v in e.victims)
+    return sum(in_time), len(e.victims)
 
 
-def _with_detection(missions: Missions) -> tuple[int, int]:
-    searched = [e for e in _heard(missions) if e.victims]
-    return sum(bool(e.detections) for e in searched), len(searched)
+def _settled(e: EpisodeMetrics) -> Count | None:
+    if e.schema < ISSUES:
+        return None
+    return sum(v.settled_s is not None for v in e.victims), len(e.victims)
 
 
-def _found(missions: Missions) -> tuple[int, int]:
-    victims = _victims(missions)
-    return sum(v.detected for v in victims), len(victims)
+def _displaced(e: EpisodeMetrics) -> Count | None:
+    issued = sum(v.issued_s is not None for v in e.victims)
+    return None if e.displaced is None else (e.displaced, issued)
 
 
-def _found_in_time(missions: Missions) -> tuple[int, int]:
-    victims = _victims(missions)
-    in_time = [v for v in victims if v.detected and v.time_s is not None and v.time_s <= COVERAGE_TIME_S]
-    return len(in_time), len(victims)
+def _with_alarm(e: EpisodeMetrics) -> Count | None:
+    return None if e.false_alarms is None else (int(e.false_alarms > 0), 1)
 
 
-def _with_alarm(missions: Missions) -> tuple[int, int]:
-    heard = _heard(missions)
-    return sum(bool(e.false_alarms) for e in heard), len(heard)
+def _absent_with_alarm(e: EpisodeMetrics) -> Count | None:
+    return _with_alarm(e) if e.victim_absent else None
 
 
-def _alarms(missions: Missions, hourly: bool) -> tuple[int, float]:
-    heard = _heard(missions)
-    return sum(e.false_alarms or 0 for e in heard), _hours(heard) if hourly else len(heard)
+def _is_exposed(e: EpisodeMetrics) -> bool | None:
+    """Whether drones heard a decoy that they were not told of; None where that is not known."""
+    if e.false_alarms is None or e.schema < ISSUES or any(d.listed is None for d in e.decoys):
+        return None
+    return any(d.exposed and not d.listed for d in e.decoys)
 
 
-def _errors(missions: Missions, name: str) -> list[float]:
-    found = (getattr(v, name) for v in _victims(missions) if v.detected)
-    return [error for error in found if error is not None]
+def _exposed(e: EpisodeMetrics) -> Count | None:
+    exposed = _is_exposed(e)
+    return None if exposed is None else (int(exposed), 1)
 
 
-def _events(missions: Missions, name: str, hourly: bool = False) -> tuple[int, float]:
-    return sum(getattr(e, name) for e in missions), _hours(missions) if hourly else len(missions)
+def _exposed_with_alarm(e: EpisodeMetrics) -> Count | None:
+    return _with_alarm(e) if _is_exposed(e) else None
 
 
-def _times(missions: Missions, name: str, sought: bool) -> list[tuple[float | None, float]]:
-    return [(getattr(e, name), e.search_time_s) for e in missions if e.victims or not sought]
+def _alarms(e: EpisodeMetrics, hourly: bool) -> Count | None:
+    return None if e.false_alarms is None else (e.false_alarms, e.flight_hours if hourly else 1)
 
 
-def _victim_times(missions: Missions) -> list[tuple[float | None, float]]:
-    return [(v.time_s, e.search_time_s) for e in missions for v in e.victims]
+def _alarms_per_decoy_hour(e: EpisodeMetrics) -> Count | None:
+    if _is_exposed(e) is None:
+        return None
+    risky = [d for d in e.decoys if d.exposed and not d.listed]
+    return sum(d.alarm_s is not None for d in risky), sum(d.at_risk_s(e.search_time_s) for d in risky) / 3600.0
+
+
+def _wrong(e: EpisodeMetrics) -> Count | None:
+    return None if e.displaced is None or e.false_alarms is None else (e.displaced + e.false_alarms, 1)
+
+
+def _right_of_issues(e: EpisodeMetrics) -> Count | None:
+    return None if e.issues is None or e.detections is None else (e.detections, e.issues)
+
+
+def _errors(e: EpisodeMetrics, name: str) -> list[float]:
+    return [error for v in e.victims if (error := getattr(v, name)) is not None]
+
+
+def _as_adr149(e: EpisodeMetrics, name: str, absent: bool) -> Count | None:
+    if e.adr149 is None or e.victim_absent is not absent:
+        return None
+    return int(getattr(e.adr149, name)), 1
+
+
+def _adr149_errors(e: EpisodeMetrics) -> list[float]:
+    return [] if e.adr149 is None else list(e.adr149.errors_m)
+
+
+def _adr149_gdop(e: EpisodeMetrics) -> list[float]:
+    return [] if e.adr149 is None else [value for value in e.adr149.gdop if value is not None]
+
+
+def _adr149_time(e: EpisodeMetrics) -> list[Watched]:
+    if e.adr149 is None or e.victim_absent:
+        return []
+    return [(e.adr149.time_to_first_detection_s, e.flight_time_s)]
+
+
+def _events(e: EpisodeMetrics, name: str, hourly: bool = False) -> Count:
+    return getattr(e, name), e.flight_hours if hourly else 1
+
+
+def _with_collision(e: EpisodeMetrics) -> Count:
+    return int(e.collisions > 0), 1
+
+
+def _time(e: EpisodeMetrics, name: str, sought: bool) -> list[Watched]:
+    return [(getattr(e, name), e.search_time_s)] if e.victims or not sought else []
+
+
+def _victim_times(e: EpisodeMetrics) -> list[Watched]:
+    return [(v.time_s, e.search_time_s) for v in e.victims]
 
 
 def _per_mission(name: str, label: str, definition: str, source: str = REFEREE) -> Metric:
@@ -194,8 +257,8 @@ def _per_mission(name: str, label: str, definition: str, source: str = REFEREE) 
 _ALL = (
     Metric(
         "missions_with_detection",
-        "missions with a detection",
-        "missions with victims in which at least one was found",
+        "missions with a victim found",
+        "missions with victims in which at least one was found: its device's issue was within 10 m of it",
         REPORTS,
         share=True,
         better="higher",
@@ -205,7 +268,7 @@ _ALL = (
     Metric(
         "victims_found",
         "victims found",
-        "victims with a report of confidence > 0.85 within 10 m",
+        "victims whose issue (the swarm's first confident report of their device inside the search) was within 10 m",
         REPORTS,
         share=True,
         better="higher",
@@ -216,7 +279,7 @@ _ALL = (
     Metric(
         "victims_found_240s",
         "victims found within 240 s",
-        "victims with a report of confidence > 0.85 within 10 m and within 240 s of search",
+        "victims whose issue was within 10 m and within 240 s of search",
         REPORTS,
         share=True,
         better="higher",
@@ -225,9 +288,79 @@ _ALL = (
         counts=_found_in_time,
     ),
     Metric(
+        "victims_settled",
+        "victims settled",
+        "victims whose confident reports stayed within 10 m from some time to the end of the search, found at issue or "
+        "not: nobody in the field knows when",
+        REPORTS,
+        since=ISSUES,
+        share=True,
+        better="higher",
+        aggregate="share",
+        of="victims",
+        counts=_settled,
+    ),
+    Metric(
+        "displaced_issues",
+        "displaced",
+        "issued victims whose issue was more than 10 m off: wrong, but no false alarm",
+        REPORTS,
+        since=ISSUES,
+        share=True,
+        better="lower",
+        aggregate="share",
+        of="issued victims",
+        counts=_displaced,
+    ),
+    Metric(
+        "exposed_missions_with_false_alarm",
+        "decoy alarm where a decoy was exposed",
+        "missions in which drones heard a decoy that is on no list, and that had a decoy alarm (an issue whose "
+        "transmitter is no victim's): the headline, which no choice of episodes can improve",
+        REPORTS,
+        since=ISSUES,
+        share=True,
+        better="lower",
+        aggregate="share",
+        of="missions with an exposed decoy",
+        counts=_exposed_with_alarm,
+    ),
+    Metric(
+        "false_alarms_per_decoy_hour",
+        "decoy alarms per decoy-hour",
+        "decoy alarms of unlisted decoys, by the hours of search from when each was heard until it was issued",
+        REPORTS,
+        since=ISSUES,
+        better="lower",
+        aggregate="rate",
+        of="decoy-hour",
+        counts=_alarms_per_decoy_hour,
+    ),
+    Metric(
+        "absent_missions_with_false_alarm",
+        "decoy alarm, victims absent",
+        "missions without victims that had a decoy alarm, at the episode set's prevalence of decoys",
+        REPORTS,
+        share=True,
+        better="lower",
+        aggregate="share",
+        of="victim-absent missions",
+        counts=_absent_with_alarm,
+    ),
+    Metric(
+        "missions_with_exposed_decoy",
+        "missions with an exposed decoy",
+        "missions in which drones heard a decoy that is on no list: the set's prevalence",
+        REPORTS,
+        since=ISSUES,
+        share=True,
+        aggregate="share",
+        counts=_exposed,
+    ),
+    Metric(
         "missions_with_false_alarm",
-        "missions with a false alarm",
-        "missions with at least one false alarm",
+        "missions with a decoy alarm",
+        "missions with at least one decoy alarm, whether a decoy was heard or not",
         REPORTS,
         share=True,
         better="lower",
@@ -236,8 +369,8 @@ _ALL = (
     ),
     Metric(
         "false_alarms_per_mission",
-        "false alarms per mission",
-        "false alarms of all missions flown with radio, by their number",
+        "decoy alarms per mission",
+        "decoy alarms of all missions flown with radio, by their number",
         REPORTS,
         better="lower",
         aggregate="rate",
@@ -246,29 +379,120 @@ _ALL = (
     ),
     Metric(
         "false_alarms_per_hour",
-        "false alarms per flight hour",
-        "false alarms of all missions flown with radio, by the hours flown by all drones together",
+        "decoy alarms per flight hour",
+        "decoy alarms of all missions flown with radio, by the hours flown by all drones together",
         REPORTS,
         better="lower",
         aggregate="rate",
         of="flight hour",
         counts=partial(_alarms, hourly=True),
     ),
+    Metric(
+        "wrong_issues_per_mission",
+        "wrong issues per mission",
+        "displaced issues and decoy alarms of all missions flown with radio, by their number",
+        REPORTS,
+        since=ISSUES,
+        better="lower",
+        aggregate="rate",
+        of="mission",
+        counts=_wrong,
+    ),
+    Metric(
+        "ppv",
+        "right issues of all issues (PPV)",
+        "issues within 10 m of the victim whose device they report, of all issues, at one mission without victims for "
+        "each mission with; no figure where the missions are of another mix",
+        REPORTS,
+        since=ISSUES,
+        share=True,
+        better="higher",
+        aggregate="share",
+        of="issues",
+        counts=_right_of_issues,
+        mixed=True,
+    ),
     *(
         Metric(
             f"{prefix}cep{percent}_m",
-            f"CEP{percent} at {which} report",
-            f"the error that {percent} % of the found victims stay within at their {which} confident report",
+            f"CEP{percent} {which}",
+            f"the error that {percent} % of the issued victims stay within {when}, without a cut",
             REPORTS,
             unit="m",
             better="lower",
             aggregate="quantile",
-            of="detected victims",
+            of="issued victims",
             samples=partial(_errors, name=name),
             quantile=percent / 100,
         )
-        for prefix, which, name in (("", "first", "error_m"), ("final_", "last", "final_error_m"))
+        for prefix, which, when, name in (
+            ("", "at issue", "at their issue", "error_m"),
+            ("final_", "at the end", "at their last confident report of the search", "final_error_m"),
+        )
         for percent in (50, 95)
+    ),
+    Metric(
+        "adr149_detection_rate",
+        "detection rate as ADR-149 has it",
+        "missions with victims in which a victim's device had a confident report at any time and any distance",
+        ADR149,
+        since=ISSUES,
+        share=True,
+        better="higher",
+        aggregate="share",
+        of="missions with victims",
+        counts=partial(_as_adr149, name="detected", absent=False),
+    ),
+    Metric(
+        "adr149_false_alarm_rate",
+        "false-alarm rate as ADR-149 has it",
+        "missions without victims in which any transmitter had a confident report at any time",
+        ADR149,
+        since=ISSUES,
+        share=True,
+        better="lower",
+        aggregate="share",
+        of="victim-absent missions",
+        counts=partial(_as_adr149, name="confident", absent=True),
+    ),
+    *(
+        Metric(
+            f"adr149_cep{percent}_m",
+            f"CEP{percent} as ADR-149 has it",
+            f"the error that {percent} % of the victims with a confident report stay within at the first one, of the "
+            "whole mission",
+            ADR149,
+            since=ISSUES,
+            unit="m",
+            better="lower",
+            aggregate="quantile",
+            of="detected victims",
+            samples=_adr149_errors,
+            quantile=percent / 100,
+        )
+        for percent in (50, 95)
+    ),
+    Metric(
+        "adr149_gdop",
+        "GDOP as ADR-149 has it",
+        "median GDOP of the constellation of contributing drones at the first confident report, where it is defined",
+        ADR149,
+        since=ISSUES,
+        better="lower",
+        aggregate="quantile",
+        of="detected victims",
+        samples=_adr149_gdop,
+    ),
+    Metric(
+        "adr149_time_to_first_detection_s",
+        "time to first detection as ADR-149 has it",
+        "from the start of the mission, take-off included, to the first confident report of a victim's device",
+        ADR149,
+        since=ISSUES,
+        unit="s",
+        better="lower",
+        aggregate="median time",
+        timed=_adr149_time,
     ),
     Metric(
         "missions_with_collision",
@@ -278,7 +502,7 @@ _ALL = (
         share=True,
         better="lower",
         aggregate="share",
-        counts=lambda missions: (sum(e.collisions > 0 for e in missions), len(missions)),
+        counts=_with_collision,
     ),
     Metric(
         "collisions_per_hour",
@@ -305,7 +529,7 @@ _ALL = (
     Metric(
         "mean_localization_error_m",
         "localisation error",
-        "mean error of a mission's victims at their first confident report, one never found as 10 m",
+        "mean error of a mission's victims at issue, more than 50 m and one never issued as 50 m",
         REPORTS,
         unit="m",
         aggregate="paired mean",
@@ -398,45 +622,51 @@ _ALL = (
     ),
     Metric(
         "false_alarms",
-        "false alarms",
-        "transmitters with a report of confidence > 0.85 farther than 10 m from every victim, each counted once",
+        "decoy alarms",
+        "issues whose transmitter is no victim's",
         REPORTS,
         better="lower",
         column=True,
     ),
     Metric(
         "detections",
-        "detections",
-        "victims with a report of confidence > 0.85 within 10 m",
+        "victims found, number",
+        "victims whose issue was within 10 m",
         REPORTS,
         better="higher",
         column=True,
     ),
     Metric(
-        "localization_error_m",
-        "error of the first found",
-        "horizontal error at the first confident report of the victim found first; empty: none found",
+        "issues",
+        "issues",
+        "transmitters with a confident report inside the search, each counted once",
         REPORTS,
-        unit="m",
-        better="lower",
-        open_ended=True,
+        listed="json",
         column=True,
     ),
     Metric(
-        "final_localization_error_m",
-        "last error of the first found",
-        "horizontal error at the last confident report of the victim found first; empty: none found",
+        "displaced",
+        "displaced issues",
+        "issues of a victim's device more than 10 m off",
+        REPORTS,
+        better="lower",
+        listed="json",
+        column=True,
+    ),
+    Metric(
+        "localization_error_m",
+        "error of the first issued",
+        "horizontal error at issue of the victim issued first, without a cut; empty: none issued",
         REPORTS,
         unit="m",
         better="lower",
         open_ended=True,
-        listed="no",
         column=True,
     ),
     Metric(
         "gdop",
         "GDOP",
-        "dilution of precision by geometry at the first confident report of the victim found first; empty: undefined",
+        "of the drones that had just observed it, at issue of the victim issued first; empty: undefined",
         REPORTS,
         better="lower",
         open_ended=True,
@@ -445,19 +675,19 @@ _ALL = (
     Metric(
         "time_to_first_detection_s",
         "time to first detection",
-        "search time of the first confident report within 10 m of a victim; empty: none found",
+        "search time at which the first victim was found; empty: none found",
         REPORTS,
         unit="s",
         better="lower",
         aggregate="median time",
-        timed=partial(_times, name="time_to_first_detection_s", sought=True),
+        timed=partial(_time, name="time_to_first_detection_s", sought=True),
         open_ended=True,
         column=True,
     ),
     Metric(
         "time_to_each_victim_s",
         "time to each victim",
-        "search time of a victim's first confident report; one that did not come is censored at the search's end",
+        "search time at which a victim was found; one that was not is censored at the search's end",
         REPORTS,
         unit="s",
         better="lower",
@@ -473,7 +703,7 @@ _ALL = (
         unit="s",
         better="lower",
         aggregate="median time",
-        timed=partial(_times, name="time_to_95_s", sought=False),
+        timed=partial(_time, name="time_to_95_s", sought=False),
         open_ended=True,
         listed="json",
         column=True,
@@ -593,6 +823,17 @@ _ALL = (
         column=True,
     ),
     Metric(
+        "jerk_mean_mps3",
+        "mean jerk",
+        "magnitude of the second divided difference of velocity during the search, mean",
+        TRUTH,
+        unit="m/s³",
+        better="lower",
+        places=2,
+        listed="no",
+        column=True,
+    ),
+    Metric(
         "failsafe_entries",
         "failsafes",
         "failsafes entered, as seen in the status twice a second; a shorter one may be missed",
@@ -637,8 +878,8 @@ METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}
 """All metrics by key, in the order in which documents list them."""
 
 HEADLINE = (
-    *("missions_with_false_alarm", "missions_with_collision", "coverage_240s"),
-    *("victims_found", "cep50_m", "cep95_m"),
+    *("exposed_missions_with_false_alarm", "missions_with_false_alarm", "missions_with_collision", "coverage_240s"),
+    *("victims_found", "displaced_issues", "cep50_m", "cep95_m"),
 )
 """What a reader in a hurry is shown."""
 SEED_BY_SEED = (
@@ -649,6 +890,18 @@ SEED_RATES = (
     *("missions_with_false_alarm", "false_alarms_per_mission"),
     *("missions_with_collision", "collisions_per_hour"),
 )
+REPORTED = (
+    *("exposed_missions_with_false_alarm", "false_alarms_per_decoy_hour", "absent_missions_with_false_alarm"),
+    *("missions_with_exposed_decoy", "victims_found_240s", "time_to_each_victim_s", "victims_settled"),
+    *("displaced_issues", "wrong_issues_per_mission", "ppv", "cep50_m", "cep95_m", "final_cep50_m", "final_cep95_m"),
+)
+"""What reports came to, for missions with victims and without together."""
+AS_ADR149 = (
+    *("adr149_cep50_m", "adr149_cep95_m", "adr149_gdop", "coverage_240s", "time_to_95_s"),
+    *("adr149_time_to_first_detection_s", "adr149_detection_rate", "adr149_false_alarm_rate"),
+    *("collisions_drone_drone_per_mission", "overlap_ratio"),
+)
+"""The ten metrics of ADR-149 section 4.1, in its order."""
 NOISE_ENVELOPE = ("missions_with_detection", "missions_with_false_alarm", "cep50_m")
 
 

@@ -1,7 +1,7 @@
 """What patterns are held against each other on: one finite number per mission and goal, so that missions pair.
 
 A miss has no time and no error. To leave it out would reward whoever misses, so it counts as the worst there is: a time
-as the longest search, an error as the 10 m beyond which nothing is a detection.
+as the longest search, an error as LOST_M, and so does a report that far off, which helps a rescuer no more than none.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sar_analysis.metrics.catalogue import METRICS, Value
-from sar_analysis.metrics.findings import NEAR_M
 from sar_analysis.metrics.metrics import EpisodeMetrics
+
+LOST_M = 50.0
+"""Ours: five times the 10 m within which a report is right. A record of schema 1 leaves errors beyond 10 m out."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def goals(horizon_s: float, gap: Value | None = None) -> tuple[Goal, ...]:
         Goal("victims_found", share_found),
         Goal("time_to_first_detection_s", first),
         Goal("mean_localization_error_m", capped_error),
-        Goal("missions_with_false_alarm", alarmed, victims="absent"),
+        Goal("absent_missions_with_false_alarm", alarmed, victims="absent"),
         Goal("missions_with_collision", lambda e: float(e.collisions > 0)),
         Goal("episode_return", lambda e: e.episode_return, statistic="iqm"),
         *(() if gap is None else (Goal("optimality_gap", gap),)),
@@ -82,10 +84,10 @@ def share_found(e: EpisodeMetrics) -> float | None:
 
 
 def capped_error(e: EpisodeMetrics) -> float | None:
-    """Mean error of the mission's victims at their first confident report; one never found counts as 10 m."""
+    """Mean error of the mission's victims at issue; one never issued, or farther off, counts as LOST_M."""
     if not sought(e):
         return None
-    return sum(NEAR_M if v.error_m is None else v.error_m for v in e.victims) / len(e.victims)
+    return sum(LOST_M if v.error_m is None else min(v.error_m, LOST_M) for v in e.victims) / len(e.victims)
 
 
 def _within(time_s: float | None, e: EpisodeMetrics, horizon_s: float) -> float:

@@ -7,8 +7,10 @@ error, and so does clearance to obstacles, which needs the world's geometry in t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,20 @@ from sar_analysis.bags.reader import Bag, read_bag
 from sar_analysis.bags.scene import least_clearance
 from sar_analysis.metrics import motion
 from sar_analysis.metrics.catalogue import COVERAGE_TIME_S, METRICS, of_missions
-from sar_analysis.metrics.findings import FalseAlarmReport, Findings, Victim, Word, judge
+from sar_analysis.metrics.findings import (
+    DECOY,
+    DISPLACED,
+    RIGHT,
+    Adr149,
+    Decoy,
+    Findings,
+    Issue,
+    TrackReport,
+    Victim,
+    judge,
+)
 from sar_analysis.metrics.task import task_sha256
+from sar_core.conduct import Conduct
 from sar_core.reward import Counts, depleted, episode_return, idle_steps
 from sar_core.sweep import SweptCoverage, sweep
 
@@ -29,10 +43,16 @@ Floats = NDArray[np.float64]
 
 COVERED = 0.95
 CURVE_STEP_S = 10.0
-NESTED = ("victims", "false_alarm_events", "words", "coverage_curve", "configuration", "measured")
+NESTED = (
+    *("victims", "decoys", "issue_events", "track_reports", "adr149"),
+    *("coverage_curve", "configuration", "measured", "conduct"),
+)
 LARGEST_GAP_NS = 275_000_000
 """Five ticks and a little. Between ticks farther apart nobody can say what the drones did."""
 SEARCH, DONE = 2, 4
+ISSUES = ("issues", "found", "displaced", "decoy_alarms")
+RULES = "rules-"
+"""Begins the name of what is no set but rules, by which every episode's layout is drawn."""
 DRONE_DRONE, DRONE_OBSTACLE, DRONE_GROUND, GEOFENCE, NEAR_MISS = 1, 2, 3, 4, 5
 
 
@@ -74,16 +94,20 @@ class EpisodeMetrics:
     time_to_95_s: float | None
     overlap_ratio: float | None
     victims: tuple[Victim, ...]
-    false_alarm_events: tuple[FalseAlarmReport, ...]
-    words: tuple[Word, ...]
+    decoys: tuple[Decoy, ...]
+    issue_events: tuple[Issue, ...]
+    track_reports: tuple[TrackReport, ...]
+    adr149: Adr149 | None
+    issues: int | None
     detections: int | None
+    displaced: int | None
     false_alarms: int | None
+    """Decoy alarms; of a record of schema 1, reports farther than 10 m from every victim."""
     time_to_first_detection_s: float | None
     localization_error_m: float | None
-    """Of the victim found first, at its first confident report."""
-    final_localization_error_m: float | None
-    """Of the same victim, at its last confident report."""
+    """Of the victim issued first, at its issue; without a cut."""
     gdop: float | None
+    """The constellation's at that issue."""
     collisions: int
     collisions_drone_drone: int
     collisions_drone_obstacle: int
@@ -99,6 +123,7 @@ class EpisodeMetrics:
     yaw_rate_rms_rps: float | None
     yaw_rate_p95_rps: float | None
     jerk_rms_mps3: float | None
+    jerk_mean_mps3: float | None
     path_shares: tuple[float, ...]
     cell_shares: tuple[float, ...]
     """Of all cells scanned, the share each drone was first to scan."""
@@ -110,15 +135,40 @@ class EpisodeMetrics:
     """Of the search area; 0 where it is not known."""
     gate_open: float | None = None
     """Share of all frames that passed the phase gate; None for a bag, which holds the gates' changes only."""
+    schema: int = 2
+    """By whose definitions reports were judged: 1 for records from before issues were judged by transmitter."""
+    layout_number: int | None = None
+    """Of its layout in the episode set; None where neither bag nor record tells."""
     task_sha256: str = ""
     """What was to be flown whatever flies it (task.py); empty for a record, which does not hold it."""
     measured: Mapping[str, float | None] = field(default_factory=dict)
     """What the catalogue's own functions measured in the bag, by key."""
+    conduct: Conduct | None = None
+    """How the search was flown, by the constants it names; None for a bag, whose terms ask for constants."""
 
     @property
     def key(self) -> str:
         """Names one flown episode among all: other noise, another profile or another tier is another key."""
         return f"{self.tier}/{self.config_sha256}/{self.seed}/{self.episode}"
+
+    @cached_property
+    def layout(self) -> tuple[Hashable, ...]:
+        """What missions share that were flown on one layout, whatever their seed, pattern, noise level or tier.
+
+        A set flies a layout at several noise levels, each time as another episode, with victims and without. Of what a
+        mission tells only the wind's direction belongs to the layout in each of them; in still air the victims' places
+        do, and without either the episode must stand for it. Apart from sets every episode has a layout of its own.
+        """
+        place = (self.world, self.episode_set)
+        if self.layout_number is not None:
+            return *place, self.layout_number
+        if not isinstance(self.episode_set, str) or self.episode_set.startswith(RULES):
+            return *place, self.episode
+        wind = self.configuration.get("wind_mps")
+        if isinstance(wind, (list, tuple)) and any(wind):
+            return *place, round(math.atan2(wind[1], wind[0]), 3)
+        victims = tuple(sorted((round(v.x_m, 1), round(v.y_m, 1)) for v in self.victims))
+        return *place, victims or self.episode
 
     @property
     def undetected(self) -> int:
@@ -149,7 +199,9 @@ def episode_metrics(bag: Bag | Path) -> EpisodeMetrics:
     search = search_span(bag)
     begin_s = float(times[search.start]) if search is not None else 0.0
     cover = None if search is None else sweep(info.area_m, times[search] - begin_s, truth.position[search])
-    findings = None if bag.devices is None else judge(bag.reports, bag.devices, begin_s)
+    end_s = float(times[search.stop - 1]) if search is not None else math.nan
+    span = (math.nan if search is None else begin_s, end_s)
+    findings = None if bag.devices is None else judge(bag.reports, bag.devices, bag.hearings, *span)
     paths = motion.path_lengths(truth.position)
     approach = motion.closest_approach(times, truth.position)
     flight_s = float(times[-1])
@@ -158,7 +210,7 @@ def episode_metrics(bag: Bag | Path) -> EpisodeMetrics:
         **_identity(bag),
         valid=reason is None,
         invalid_reason=reason,
-        notes=bag.notes + _disagreements(bag, cover),
+        notes=bag.notes + _disagreements(bag, cover, findings),
         flight_time_s=flight_s,
         flight_hours=flight_s * info.drones / 3600.0,
         search_time_s=float(status.search_time_s[-1]),
@@ -227,17 +279,23 @@ def _identity(bag: Bag) -> dict[str, Any]:
         "area_m2": (info.area_m[2] - info.area_m[0]) * (info.area_m[3] - info.area_m[1]),
         "victim_absent": bool(config.get("victim_absent", False)),
         "configuration": config,
+        "layout_number": bag.layout,
         "task_sha256": task_sha256(config),
     }
 
 
-def _disagreements(bag: Bag, cover: SweptCoverage | None) -> tuple[str, ...]:
+def _disagreements(bag: Bag, cover: SweptCoverage | None, findings: Findings | None) -> tuple[str, ...]:
     """Where the referee's own counters and our reading of its events part: a bag that lost messages shows here."""
     said = []
     counted = _contacts(bag.events)
     for name, stated in (("collisions", bag.status.collisions), ("near_misses", bag.status.near_misses)):
         if counted[name] != int(stated[-1]):
             said.append(f"{name}: {counted[name]} events, but the last status says {int(stated[-1])}")
+    if findings is not None and bag.status.issues is not None:
+        ours = (len(findings.issues), *map(findings.count, (RIGHT, DISPLACED, DECOY)))
+        for name, found, stated in zip(ISSUES, ours, bag.status.issues[-1].tolist(), strict=True):
+            if found != stated:
+                said.append(f"{name}: {found} by the reports, but the last status says {stated}")
     if cover is not None:
         cells = cover.first_scan_s.size
         slack = max(2, cells // 1000)
@@ -265,21 +323,26 @@ def _coverage(cover: SweptCoverage | None, search_s: float) -> dict[str, Any]:
 
 
 def _findings(findings: Findings | None) -> dict[str, Any]:
-    keys = ("time_to_first_detection_s", "localization_error_m", "final_localization_error_m", "gdop")
+    keys = ("adr149", "issues", "detections", "displaced", "false_alarms", "localization_error_m", "gdop")
     if findings is None:
         return {
-            **dict.fromkeys(("victims", "false_alarm_events", "words"), ()),
-            **dict.fromkeys(("detections", "false_alarms", *keys)),
+            **dict.fromkeys(("victims", "decoys", "issue_events", "track_reports"), ()),
+            **dict.fromkeys((*keys, "time_to_first_detection_s")),
         }
-    first = findings.first
-    values = (None,) * 4 if first is None else (first.time_s, first.error_m, first.final_error_m, first.gdop)
+    issued, found = findings.first_issued, findings.first_found
     return {
         "victims": findings.victims,
-        "false_alarm_events": findings.false_alarms,
-        "words": findings.words,
-        "detections": sum(v.detected for v in findings.victims),
-        "false_alarms": len(findings.false_alarms),
-        **dict(zip(keys, values, strict=True)),
+        "decoys": findings.decoys,
+        "issue_events": findings.issues,
+        "track_reports": findings.track_reports,
+        "adr149": findings.adr149,
+        "issues": len(findings.issues),
+        "detections": findings.count(RIGHT),
+        "displaced": findings.count(DISPLACED),
+        "false_alarms": findings.count(DECOY),
+        "localization_error_m": None if issued is None else issued.error_m,
+        "gdop": None if issued is None else issued.constellation_gdop,
+        "time_to_first_detection_s": None if found is None else found.time_s,
     }
 
 
@@ -303,13 +366,15 @@ def _contacts(events: Events) -> dict[str, Any]:
 def _comfort(bag: Bag, search: slice | None) -> dict[str, Any]:
     """How gently the swarm flew during the search."""
     if search is None:
-        return dict.fromkeys(("yaw_rate_rms_rps", "yaw_rate_p95_rps", "jerk_rms_mps3"))
+        return dict.fromkeys(("yaw_rate_rms_rps", "yaw_rate_p95_rps", "jerk_rms_mps3", "jerk_mean_mps3"))
     truth = bag.truth
+    jerk = motion.jerks(truth.times_s[search], truth.velocity[search])
     yaw = np.abs(motion.yaw_rates(truth.attitude[search], truth.angular_velocity[search]))
     return {
         "yaw_rate_rms_rps": motion.rms(yaw),
         "yaw_rate_p95_rps": float(np.quantile(yaw, 0.95)) if yaw.size else None,
-        "jerk_rms_mps3": motion.rms(motion.jerks(truth.times_s[search], truth.velocity[search])),
+        "jerk_rms_mps3": motion.rms(jerk),
+        "jerk_mean_mps3": float(jerk.mean()) if jerk.size else None,
     }
 
 
@@ -327,7 +392,7 @@ def _return(bag: Bag, search: slice | None, cover: SweptCoverage | None, finding
     counts = Counts(
         new_cells=cover.scanned_cells,
         confirmed_victims=sum(v.detected for v in victims),
-        triangulations=sum(v.views or 0 for v in victims),
+        triangulations=sum(v.views or 0 for v in victims if v.detected),
         idle_steps=idle_steps(times, bag.truth.position[search]),
         collisions=contacts["collisions"],
         geofence_breaches=contacts["geofence_breaches"],

@@ -12,6 +12,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_core.conduct import jerks as jerks
+from sar_core.conduct import rms as rms
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -63,23 +66,6 @@ def yaw_rates(attitude: Floats, angular_velocity: Floats) -> Floats:
     up = np.stack([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)], axis=-1)
     rates: Floats = np.einsum("knd,knd->kn", up, angular_velocity)
     return rates
-
-
-def jerks(times_s: Floats, velocity: Floats) -> Floats:
-    """Magnitude of jerk [m/s^3] at inner ticks, [K - 2, N]: second divided difference of velocity [K, N, 3].
-
-    Ticks are 48 or 52 ms apart, so the divided difference on unequal steps is used; it is exact for constant jerk.
-    """
-    dt = np.diff(times_s)[:, None, None]
-    acceleration = np.diff(velocity, axis=0) / dt
-    middle = 0.5 * (dt[1:] + dt[:-1])
-    magnitude: Floats = np.linalg.norm(np.diff(acceleration, axis=0) / middle, axis=2)
-    return magnitude
-
-
-def rms(values: Floats) -> float | None:
-    """Root of the mean square; None of nothing."""
-    return float(np.sqrt(np.mean(np.square(values)))) if values.size else None
 
 
 def charge_used(fraction: Floats) -> float:

@@ -155,7 +155,7 @@ def load_registration(path: Path) -> Registration:
         raw, top = yaml.safe_load(text), yaml.compose(text, yaml.SafeLoader)
     except FileNotFoundError:
         raise MissingDataError(f"{path}: no such registration") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path}: cannot read the registration ({' '.join(str(error).split())})") from error
     if not isinstance(raw, dict):
         raise InputError(f"{path}: a registration is a mapping of keys to values, found {type(raw).__name__}")
@@ -254,15 +254,19 @@ def deviations(
     return tuple(found)
 
 
-def _keys(node: Any) -> Iterator[list[str]]:
-    """The keys of every mapping below a YAML node, as written: the parser itself keeps only the last of twins."""
-    if isinstance(node, yaml.MappingNode):
-        yield [str(key.value) for key, _ in node.value]
-        for _, value in node.value:
-            yield from _keys(value)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            yield from _keys(value)
+def _keys(top: Any) -> Iterator[list[str]]:
+    """The keys of every mapping of a document, as written: the parser itself keeps only the last of twins."""
+    seen, waiting = set[int](), [top]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:  # a node with an anchor may stand in itself
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            yield [str(key.value) for key, _ in node.value]
+            waiting += [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
 
 
 def _described(error: ValidationError) -> list[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sar_analysis.render.wording import setting
-
-Result = dict[str, Any]
-Group = dict[str, Any]
+from sar_analysis.results.model import ResultBody
+from sar_analysis.results.rows import Section, Settings
 
 WIDTH_IN = 3.5
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8A00")
@@ -22,17 +21,19 @@ _CAPTION_COLUMNS, _EXTRA_COLUMNS = 82, 36
 _CAPTION_LINE_IN, _LEGEND_LINE_IN = 0.115, 0.135
 
 
-def shown(result: Result, most: int, needs: str = "missions") -> tuple[list[Group], str]:
+def shown(
+    result: ResultBody, most: int, needs: Callable[[Section], object] = lambda c: c.missions
+) -> tuple[list[Section], str]:
     """The conditions a picture has room for, and which, in words.
 
     All of them; or, while they are too many, those pooled over noise, of these the ones with victims, the first.
     """
-    groups, said = [g for g in result.get("conditions") or [] if _has(g, needs)], []
-    pooled = [g for g in result.get("pooled") or [] if _has(g, needs)]
+    groups, pooled = list(filter(needs, result.conditions)), list(filter(needs, result.pooled))
+    said = []
     if len(groups) > most and pooled:
         groups = pooled
         said.append("Noise levels are pooled.")
-    present = with_victims([g["condition"] for g in groups])
+    present = with_victims([g.condition.given() for g in groups])
     if len(groups) > most and present:
         groups = [groups[k] for k in present]
         said.append("Missions with victims only.")
@@ -41,32 +42,32 @@ def shown(result: Result, most: int, needs: str = "missions") -> tuple[list[Grou
     return groups[:most], " ".join(said)
 
 
-def with_victims(conditions: Sequence[dict[str, Any]]) -> list[int]:
+def with_victims(conditions: Sequence[Settings]) -> list[int]:
     """Which conditions have victims; none where that is no choice, because all have or none has."""
     found = [k for k, condition in enumerate(conditions) if not condition.get("victim_absent")]
     return found if len(found) < len(conditions) else []
 
 
-def short_labels(groups: Sequence[Group]) -> tuple[list[str], str]:
+def short_labels(named: Sequence[tuple[str, Settings]]) -> tuple[list[str], str]:
     """What tells the conditions apart, and what they have in common as the beginning of a caption.
 
     A tier that all share stands in the title already. No two labels are the same: an id follows where they would be.
     """
-    known = dict.fromkeys((*PARTS, *(key for g in groups for key in g["condition"])))
-    parts = [{key: _part(key, g["condition"]) for key in known if key in g["condition"]} for g in groups]
+    known = dict.fromkeys((*PARTS, *(key for _, own in named for key in own)))
+    parts = [{key: _part(key, own[key]) for key in known if key in own} for _, own in named]
     keys = [key for key in known if any(key in part for part in parts)]
-    same = [key for key in keys if len({repr(g["condition"].get(key)) for g in groups}) == 1]
+    same = [key for key in keys if len({repr(own.get(key)) for _, own in named}) == 1]
     common = ", ".join(filter(None, (parts[0][key] for key in same if key != "tier")))
     labels = [", ".join(filter(None, (part.get(k) for k in keys if k not in same))) for part in parts]
     told = [
-        (f"{label} ({g['id']})" if labels.count(label) > 1 else label) if label else g["id"]
-        for label, g in zip(labels, groups, strict=True)
+        (f"{label} ({name})" if labels.count(label) > 1 else label) if label else name
+        for label, (name, _) in zip(labels, named, strict=True)
     ]
     return told, f"{common}. " if common else ""
 
 
 def frame(
-    result: Result,
+    title: str,
     words: str,
     caption: str,
     heights: Sequence[float],
@@ -84,7 +85,7 @@ def frame(
     height = sum(heights) + 0.3 * len(heights) + below + above
     layout = ConstrainedLayoutEngine(rect=(0.0, below / height, 1.0, 1.0 - (below + above) / height))
     figure = Figure(figsize=(WIDTH_IN, height), layout=layout)
-    figure.text(0.01, 1.0 - 0.04 / height, f"{result['title']}: {words}", fontsize=8.0, va="top", gid="title")
+    figure.text(0.01, 1.0 - 0.04 / height, f"{title}: {words}", fontsize=8.0, va="top", gid="title")
     figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=6.0, va="bottom", linespacing=1.25, gid="caption")
     grid = figure.add_gridspec(len(heights), columns, height_ratios=list(heights))
     axes: list[Any] = []
@@ -131,17 +132,11 @@ def band(
     axis.fill_between(x, *edges, color=COLOURS[number], alpha=0.15, linewidth=0.0)
 
 
-def _scaled(values: Sequence[float | None], factor: float) -> list[float]:
-    return [math.nan if value is None else factor * value for value in values]
+def _scaled(values: Sequence[float], factor: float) -> list[float]:
+    return [factor * value if math.isfinite(value) else math.nan for value in values]
 
 
-def _has(group: Group, needs: str) -> bool:
-    found = group.get(needs)
-    return bool(next(iter(found.values()), ())) if isinstance(found, dict) else bool(found)
-
-
-def _part(key: str, condition: dict[str, Any]) -> str:
-    value = condition[key]
+def _part(key: str, value: Any) -> str:
     if key == "policy":
         return value or ""
     if key not in PARTS:
@@ -153,17 +148,12 @@ def _part(key: str, condition: dict[str, Any]) -> str:
     if key == "sigma":
         return f"\N{GREEK SMALL LETTER SIGMA} {value:g}"
     if key == "kappa":
-        return f"\N{GREEK SMALL LETTER KAPPA} {_kappa(number_of(value))}"
+        return f"\N{GREEK SMALL LETTER KAPPA} {_kappa(float(value))}"
     return f"{value} drones" if key == "drones" else words_of(value)
 
 
 def words_of(name: Any) -> str:
     return str(name).replace("_", " ")
-
-
-def number_of(kappa: Any) -> float:
-    """Kappa as a number; plain documents write no phase noise as "inf"."""
-    return float(kappa)
 
 
 def level_of(sigma: float, kappa: float) -> str:

@@ -6,20 +6,22 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.results.conditions import group
+from sar_analysis.results.model import Document, ResultBody
+from sar_analysis.results.rows import CensoredTime, EstimateRow, Exact, Figure, RefusedScore, ScoreRow
 from sar_analysis.table import Table
 
 SUMMARY = (
     *("condition", "label", "kind", "metric", "value", "low", "high", "n", "unit", "method", "estimand"),
-    *("resamples", "seed", "confidence", "missions", "invalid", "note"),
+    *("cluster", "resamples", "seed", "confidence", "exact_low", "exact_high", "exact_method"),
+    *("missions", "invalid", "note"),
 )
 VICTIM_KEYS = ("episode_id", "tier", "world", "pattern", "seed", "episode", "sigma", "kappa", "victim")
 
 
-def write_csv_files(document: Mapping[str, Any], table: Table, folder: Path) -> list[Path]:
+def write_csv_files(document: Document, table: Table, folder: Path) -> list[Path]:
     """episodes.csv, victims.csv and summary.csv."""
     ids = [(g.id, e) for g in group(table.episodes) for e in g.episodes]
     episodes = [{"condition": condition, **e.row()} for condition, e in ids]
@@ -28,11 +30,11 @@ def write_csv_files(document: Mapping[str, Any], table: Table, folder: Path) -> 
     return [
         write_rows(folder / "episodes.csv", columns, episodes),
         write_rows(folder / "victims.csv", victims, table.victims()),
-        write_rows(folder / "summary.csv", SUMMARY, figures(document["result"])),
+        write_rows(folder / "summary.csv", SUMMARY, figures(document.result)),
     ]
 
 
-def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Path:
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> Path:
     """One CSV with exactly these columns."""
     with open(path, "w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
@@ -41,22 +43,47 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, A
     return path
 
 
-def figures(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def figures(result: ResultBody) -> Iterator[dict[str, object]]:
     """Every figure of every condition, single and pooled, in one shape; what was not computed says why."""
-    for kind in ("conditions", "pooled"):
-        for c in result[kind]:
-            head = {"condition": c["id"], "label": c["label"], "missions": c["missions"], "invalid": c["invalid"]}
-            for e in c["estimates"]:
-                yield {**head, "kind": "estimate", **_known(e), "note": e.get("note", "")}
-            for item in c["not_computed"]:
-                yield {**head, "kind": "estimate", "metric": item["metric"], "note": f"not computed: {item['why']}"}
-            for s in c["scores"]:
-                note = f"refused: {s['refused']}" if "refused" in s else "; ".join(s["notes"])
-                yield {**head, "kind": s["statistic"], **_known(s), "note": note}
-            for t in c["times"]:
-                row = {**_known(t), "value": t["median"]}
-                yield {**head, "kind": "median time", **row, "note": "; ".join(t["notes"])}
+    confidence = result.bootstrap.confidence
+    for row in result.together:
+        label = f"{row.tier} · {row.pattern} · victims present and absent"
+        head = _head("", label, row.missions, row.invalid, confidence)
+        yield from _estimated(head, row.estimates)
+        yield from _timed(head, row.times)
+    for c in (*result.conditions, *result.pooled):
+        head = _head(c.id, c.label, c.missions, c.invalid, confidence)
+        yield from _estimated(head, c.estimates)
+        for item in c.not_computed:
+            yield {**head, "kind": "estimate", "metric": item.metric, "note": f"not computed: {item.why}"}
+        for s in c.scores:
+            note = f"refused: {s.refused}" if isinstance(s, RefusedScore) else "; ".join(s.notes)
+            yield {**head, "kind": s.statistic, **_known(s), "note": note}
+        yield from _timed(head, c.times)
 
 
-def _known(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: item[name] for name in SUMMARY if name in item}
+def _head(condition: str, label: str, missions: int, invalid: int, confidence: float) -> dict[str, object]:
+    told = {"condition": condition, "label": label, "missions": missions, "invalid": invalid}
+    return {**told, "confidence": confidence}
+
+
+def _estimated(head: Mapping[str, object], estimates: Sequence[EstimateRow]) -> Iterator[dict[str, object]]:
+    for e in estimates:
+        yield {**head, "kind": "estimate", **_known(e), "note": "; ".join(e.notes), **_exact(e.exact)}
+
+
+def _timed(head: Mapping[str, object], times: Sequence[CensoredTime]) -> Iterator[dict[str, object]]:
+    for t in times:
+        row = {**_known(t), "value": t.median, **_exact(t.exact)}
+        yield {**head, "kind": "median time", **row, "note": "; ".join(t.notes)}
+        if (mean := t.restricted_mean) is not None:
+            row = {**_known(mean), "metric": t.metric, "note": "; ".join(mean.notes)}
+            yield {**head, "kind": f"mean time up to {t.horizon_s:g} s", **row}
+
+
+def _exact(exact: Exact | None) -> dict[str, object]:
+    return {} if exact is None else {f"exact_{name}": getattr(exact, name) for name in ("low", "high", "method")}
+
+
+def _known(item: Figure | ScoreRow | RefusedScore | CensoredTime) -> dict[str, object]:
+    return item.model_dump(include=set(SUMMARY), exclude_unset=True)

@@ -1,27 +1,27 @@
-"""The results document as pictures: PNG for a screen, SVG for a paper, every value read from the document.
+"""The results as pictures: PNG for a screen, SVG for a paper, every value read from the document.
 
 One column wide, in colours that colour-blind readers can tell apart (Okabe and Ito 2008), each with a line style or
 marker of its own. The title names the tier, the line below says what the picture rests on. A picture nothing is known
-for is not drawn, and ``left_out`` says which and why. The same document gives the same SVG, byte for byte.
+for is not drawn, and ``undrawn`` says which and why. The same document gives the same SVG, byte for byte.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sar_analysis.render import plots
+from sar_analysis.results.efficiency import EfficiencyCurve
+from sar_analysis.results.model import ResultBody
 from sar_core.errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Result = dict[str, Any]
-
 DOTS_PER_INCH = 220
-FIGURES: dict[str, tuple[Callable[[Result], Any], str]] = {
+FIGURES: dict[str, tuple[Callable[[ResultBody], Any], str]] = {
     "summary": (plots.summary, "no condition has a rate of false alarms or collisions"),
     "profiles": (plots.profiles, "no condition has a victim to localise"),
     "reliability": (plots.reliability, "no report carried a confidence"),
@@ -29,7 +29,6 @@ FIGURES: dict[str, tuple[Callable[[Result], Any], str]] = {
     "noise": (plots.noise, "no missions were flown with radio at two noise levels or more"),
     "seeds": (plots.seeds, "no seed has a value"),
     "gdop": (plots.gdop, "no victim was detected"),
-    "efficiency": (plots.efficiency, "no evaluation points of a training were given"),
 }
 """What draws each picture, and what it means when there is nothing to draw."""
 _STYLE: Any = {
@@ -53,15 +52,25 @@ _STYLE: Any = {
 }
 
 
-def draw_figures(results: dict[str, Any], out: Path) -> list[Path]:
-    """Write every picture the document has data for into a folder, as PNG and SVG; the paths in a fixed order."""
+def draw_figures(result: ResultBody, out: Path) -> list[Path]:
+    """Write every picture the results have data for into a folder, as PNG and SVG; the paths in a fixed order."""
+    return _written(((name, make_figure(name, result)) for name in FIGURES), out)
+
+
+def draw_training(title: str, curves: Sequence[EfficiencyCurve], out: Path) -> list[Path]:
+    """The same of what was evaluated while a policy was trained, which no campaign holds."""
+    with _style():
+        figure = plots.efficiency(title, curves)
+    return _written([("efficiency", figure)], out)
+
+
+def _written(figures: Iterable[tuple[str, Figure | None]], out: Path) -> list[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{out}: cannot create the folder of figures ({error.strerror})") from error
     written = []
-    for name in FIGURES:
-        figure = make_figure(name, results)
+    for name, figure in figures:
         if figure is not None:
             _settle(figure)
             written += [_save(figure, out / f"{name}.{kind}") for kind in ("png", "svg")]
@@ -74,12 +83,12 @@ def undrawn(written: Iterable[Path]) -> dict[str, str]:
     return {name: reason for name, (_, reason) in FIGURES.items() if name not in there}
 
 
-def make_figure(name: str, results: dict[str, Any]) -> Figure | None:
-    """One picture as a matplotlib figure, not yet written; None where the document has no data for it."""
+def make_figure(name: str, result: ResultBody) -> Figure | None:
+    """One picture as a matplotlib figure, not yet written; None where the results have no data for it."""
     if name not in FIGURES:
         raise InputError(f"figure {name!r} is not known; allowed: {', '.join(FIGURES)}")
     with _style():
-        figure: Figure | None = FIGURES[name][0](results["result"])
+        figure: Figure | None = FIGURES[name][0](result)
     return figure
 
 

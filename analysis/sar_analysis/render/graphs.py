@@ -2,119 +2,89 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, metric
 from sar_analysis.render.charts import SHARE, Axis, ChartCurve, curve_panel, points_panel
 from sar_analysis.render.markup import Html, join, tag
-from sar_analysis.render.panels import (
-    METRES,
-    Plain,
-    counted,
-    interval,
-    name_of,
-    note,
-    number,
-    presence,
-    section,
-    table,
-)
+from sar_analysis.render.method import how
+from sar_analysis.render.panels import METRES, counted, interval, name_of, note, number, section, table
+from sar_analysis.render.wording import calibration_words
+from sar_analysis.results.model import ResultBody
+from sar_analysis.results.rows import EnvelopeRow, Figure, Section
 
 SIGMA, KAPPA, ENDLESS = "\u03c3", "\u03ba", "\u221e"
 TAU = Axis("\u03c4, metres", 0.0, 10.0, (0.0, 2.0, 4.0, 6.0, 8.0, 10.0))
 CONFIDENCE = Axis("confidence of the report", 0.0, 1.0, SHARE)
 
 
-def envelope(result: Plain) -> Html:
+def envelope(result: ResultBody) -> Html:
     """Noise levels as a table in which a darker cell is a higher share."""
-    rows = result.get("noise_envelope") or []
     title = "Noise envelope"
-    if not rows:
+    if not result.noise_envelope:
         return section("noise", title, note("No mission was flown with radio, so there are no noise levels."))
     told = f"Amplitude noise {SIGMA} grows downwards, phase noise to the right ({KAPPA} falls). Small: 95 % interval."
-    return section("noise", title, note(told), *(_heats(name, group) for name, group in _levels(result, rows)))
+    return section("noise", title, note(told), *(_heats(name, group) for name, group in _levels(result)))
 
 
-def _levels(result: Plain, rows: Sequence[Plain]) -> list[tuple[str, list[Plain]]]:
-    """Rows that differ in noise alone, with the name of what they share; a row of no known condition stands alone."""
-    known = {c["id"]: _without_noise(c["condition"]) for c in result.get("conditions") or []}
-    labels = {_without_noise(c["condition"]): c["label"] for c in result.get("pooled") or []}
-    groups: dict[str, list[Plain]] = {}
-    for place, row in enumerate(rows):
-        groups.setdefault(known.get(row.get("condition"), str(place)), []).append(row)
-    return [
-        (f"{labels.get(key) or _where(g[0])} ({', '.join(r['condition'] for r in g)})", g) for key, g in groups.items()
-    ]
+def _levels(result: ResultBody) -> list[tuple[str, list[EnvelopeRow]]]:
+    """Rows that differ in noise alone, with the name of what they share."""
+    named = []
+    for settings, rows in result.envelopes():
+        label = next(c.label for c in result.pooled if c.condition.given("sigma", "kappa") == settings)
+        named.append((f"{label} ({', '.join(row.condition for row in rows)})", rows))
+    return named
 
 
-def _without_noise(condition: Plain) -> str:
-    return json.dumps({k: v for k, v in condition.items() if k not in ("sigma", "kappa")}, sort_keys=True)
-
-
-def _where(row: Plain) -> str:
-    return f"{row['world']} · {row['pattern']} · {presence(row.get('victim_absent'))}".replace("_", " ")
-
-
-def _heats(title: str, rows: Sequence[Plain]) -> Html:
-    sigmas = sorted({r["sigma"] for r in rows}, key=_level)
-    kappas = sorted({r["kappa"] for r in rows}, key=_level, reverse=True)
+def _heats(title: str, rows: Sequence[EnvelopeRow]) -> Html:
+    sigmas = sorted({r.sigma for r in rows})
+    kappas = sorted({r.kappa for r in rows}, key=float, reverse=True)
     drawn = []
     for key in NOISE_ENVELOPE:
-        if not any(r.get(key) for r in rows):
+        if not any(r.figure(key) for r in rows):
             continue
         cells = []
         for sigma in sigmas:
-            here = {r["kappa"]: r for r in rows if r["sigma"] == sigma}
-            cells.append([f"{SIGMA} {_level(sigma):g}", *(_shade(key, here.get(kappa)) for kappa in kappas)])
-        head = ["", *(f"{KAPPA} {ENDLESS if math.isinf(_level(k)) else f'{_level(k):g}'}" for k in kappas)]
+            here = {r.kappa: r for r in rows if r.sigma == sigma}
+            cells.append([f"{SIGMA} {sigma:g}", *(_shade(key, here.get(kappa)) for kappa in kappas)])
+        head = ["", *(f"{KAPPA} {ENDLESS if math.isinf(float(k)) else f'{float(k):g}'}" for k in kappas)]
         drawn.append(table(head, cells, f"{name_of(key)}: {counted(rows)}", class_="heat"))
     return join(tag("h3", title), tag("div", *drawn, class_="cards"))
 
 
-def _level(value: Any) -> float:
-    return float(value)
-
-
-def _shade(key: str, row: Plain | None) -> object:
-    found = None if row is None else row.get(key)
-    if row is None or found is None:
-        return "not flown" if row is None else "none"
-    part = found["value"] if metric(key).share else METRES.part(found["value"])
-    text = [number(key, found["value"]), tag("small", f"{interval(key, found)}, n {found['n']}")]
+def _shade(key: str, row: EnvelopeRow | None) -> object:
+    if row is None:
+        return "not flown"
+    found = row.figure(key)
+    if found is None:
+        return "none"
+    part = found.value if metric(key).share else METRES.part(found.value)
+    text = [number(key, found.value), tag("small", f"{interval(key, found.low, found.high)}, n {found.n}")]
     return tag("span", *text, class_="shade", style=f"--share:{100 * part:.0f}%")
 
 
-def _curves(result: Plain, key: str, x: str, y: str) -> list[tuple[Plain, ChartCurve]]:
-    found = []
-    for c in result.get("conditions") or []:
-        drawn = c.get(key) or {}
-        if drawn.get(x):
-            found.append((c, ChartCurve(drawn[x], drawn[y], drawn.get("low") or (), drawn.get("high") or ())))
-    return found
-
-
-def _panels(found: Sequence[tuple[Plain, ChartCurve]], x: Axis, y: Axis) -> Html:
+def _panels(found: Sequence[tuple[Section, ChartCurve]], x: Axis, y: Axis) -> Html:
     drawn = []
     for c, curve in found:
         behind = [other for _, other in found if other is not curve]
-        caption = tag("figcaption", tag("b", c["id"]), " ", c["label"])
-        drawn.append(tag("figure", curve_panel(curve, behind, x, y, c["label"]), caption))
+        caption = tag("figcaption", tag("b", c.id), " ", c.label)
+        drawn.append(tag("figure", curve_panel(curve, behind, x, y, c.label), caption))
     return tag("div", *drawn, class_="cards")
 
 
-def profiles(result: Plain) -> Html:
-    found, title = _curves(result, "profile", "tau_m", "share"), "How well victims were localised"
+def profiles(result: ResultBody) -> Html:
+    title, known = "How well victims were localised", [(c, c.profile) for c in result.conditions]
+    found = [(c, ChartCurve(p.tau_m, p.share, p.low, p.high)) for c, p in known if p.tau_m]
     if not found:
         return section("profiles", title, note("No victims were searched for, so there is no performance profile."))
-    told = "Share of victims whose first confident report was within τ; one never found is beyond 10 m. Band: 95 %."
+    told = "Share of victims whose issue was within τ; one never issued is beyond any τ. Band: 95 %."
     return section("profiles", title, _panels(found, TAU, Axis("share of victims", 0, 1, SHARE, True)), note(told))
 
 
-def coverage(result: Plain) -> Html:
-    found, title = _curves(result, "coverage_curve", "time_s", "mean"), "Coverage over time"
+def coverage(result: ResultBody) -> Html:
+    title, known = "Coverage over time", [(c, c.coverage_curve) for c in result.conditions]
+    found = [(c, ChartCurve(v.time_s, v.mean, v.low, v.high)) for c, v in known if v.time_s]
     if not found:
         return section("coverage", title, note("No mission has a coverage curve."))
     end = max(max(curve.x) for _, curve in found) or 1.0
@@ -124,28 +94,34 @@ def coverage(result: Plain) -> Html:
     return section("coverage", title, _panels(found, time, Axis("share of cells", 0, 1, SHARE, True)), note(told))
 
 
-def reliability(result: Plain) -> Html:
-    found, title = result.get("reliability") or {}, "Are confidences honest?"
-    bins = found.get("bins") or []
-    if not bins:
+def _whisker(found: Figure) -> tuple[float, float, float]:
+    """Value and ends; an end that is not known is not drawn."""
+    value, low, high = found.value, found.low, found.high
+    return value, value if low is None else low, value if high is None else high
+
+
+def reliability(result: ResultBody) -> Html:
+    found, title = result.reliability, "Are confidences honest?"
+    if not found.bins:
         return section("reliability", title, note("There are no reports, so there is no reliability curve."))
-    points = [(b["mean_confidence"], b["right"], b["share_low"], b["share_high"], b["n"]) for b in bins]
+    rights = [b.right for b in found.bins]
+    points = [(b.mean_confidence, *_whisker(b.right), b.right.n) for b in found.bins]
     chart = points_panel(points, CONFIDENCE, Axis("share that was right", 0, 1, SHARE, True), title)
     rows = [
         [
-            f"{b['low']:.1f} to {b['high']:.1f}",
-            b["n"],
-            f"{b['mean_confidence']:.3f}",
-            f"{100 * b['right']:.1f} %",
-            f"{100 * b['share_low']:.1f} to {100 * b['share_high']:.1f}",
+            f"{b.low:.1f} to {b.high:.1f}",
+            b.right.n,
+            f"{b.mean_confidence:.3f}",
+            number("victims_found", b.right.value),
+            interval("victims_found", b.right.low, b.right.high),
         ]
-        for b in bins
+        for b in found.bins
     ]
     head = ["confidence", "reports", "mean", "right", "95 % interval"]
-    missions = counted(result.get("conditions") or [])
+    missions = counted(result.conditions)
     told = (
-        f"{found.get('reports')} reports ({found.get('which', 'all')}). Brier score {found['brier']:.4f}, expected "
-        f"calibration error {found['ece']:.4f}. On the dashed line a confidence is honest."
+        f"{found.reports} reports ({found.which}). {calibration_words(found)}"
+        f"{how(rights)} On the dashed line a confidence is honest."
     )
     return section(
         "reliability",

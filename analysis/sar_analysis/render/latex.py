@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sar_analysis.render.frontpage import front_tables
 from sar_analysis.render.tables import text_tables
 from sar_analysis.render.wording import TextTable
+from sar_analysis.results.model import Document
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -35,10 +35,9 @@ _ESCAPES = {
 _TABLE = str.maketrans(_ESCAPES)
 
 
-def results_latex(document: Mapping[str, Any]) -> str:
+def results_latex(document: Document) -> str:
     """One file to \\input; it needs the packages booktabs and graphicx."""
-    result = document["result"]
-    floats = [_float(table) for table in (*front_tables(result), *text_tables(result))]
+    floats = [_float(table) for table in (*front_tables(document.result), *text_tables(document.result))]
     return "\n\n".join(["% Needs \\usepackage{booktabs} and \\usepackage{graphicx}.", *floats]) + "\n"
 
 

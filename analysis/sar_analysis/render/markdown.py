@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from sar_analysis.metrics.catalogue import METRICS, Metric, of_missions
 from sar_analysis.render.frontpage import MOST_FAMILIES, front_tables, where_flown
 from sar_analysis.render.tables import text_tables
 from sar_analysis.render.wording import NONE, TextTable, number, setting, verdict
+from sar_analysis.results.model import Document, FlownVersions, ResultBody, Run
+from sar_analysis.results.rows import DecidedVerdict, RegistrationResult, UndecidedVerdict
 from sar_analysis.stats.scores import numbers
 
 MOST_WARNINGS = 20
 FIRST_WARNINGS = 5
 
 
-def results_markdown(document: Mapping[str, Any]) -> str:
+def results_markdown(document: Document) -> str:
     """The one page: rates, who is best on what, noise, Stage 1, claims, what does not count, how to do it again."""
-    result = document["result"]
-    first, *others = front_tables(result)
+    result = document.result
+    tables = front_tables(result)
+    leading = 1 + [table.name for table in tables].index("headline")
     parts = [
-        f"# {result['title']}: results on one page",
-        _table(first),
+        f"# {result.title}: results on one page",
+        *(_table(table) for table in tables[:leading]),
         _summary(result),
-        *(_table(table) for table in others),
+        *(_table(table) for table in tables[leading:]),
         *_registration(result),
         _caveats(result),
-        _again(result, document["run"]),
+        _again(result, document.run),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def tables_markdown(document: Mapping[str, Any]) -> str:
+def tables_markdown(document: Document) -> str:
     """Every table condition by condition, all warnings, the paper's row, the reporting card."""
-    result = document["result"]
+    result = document.result
     parts = [
-        f"# {result['title']}: every table",
+        f"# {result.title}: every table",
         "The page that comes first is [RESULTS.md](RESULTS.md).",
         *(_table(table) for table in text_tables(result)),
         *_invalid(result),
         *_warnings(result),
         *_paper(result),
-        *_card(result, document["run"]),
+        *_card(result, document.run),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -85,61 +87,60 @@ def _aggregated(m: Metric) -> str:
     return words.get(m.aggregate, m.aggregate)
 
 
-def _summary(result: Mapping[str, Any]) -> str:
-    n = result["counts"]
-    registered = "not pre-registered: exploratory"
-    if result["registration"] is not None:
-        registered = _registered(result["registration"])
+def _summary(result: ResultBody) -> str:
+    n, r = result.counts, result.registration
+    registered = "not pre-registered: exploratory" if r is None else _registered(r)
     lines = [
-        f"- {n['episodes']} missions, {n['valid']} valid, {n['invalid']} INVALID; {len(result['warnings'])} warnings; "
+        f"- {n.episodes} missions, {n.valid} valid, {n.invalid} INVALID; {len(result.warnings)} warnings; "
         f"{where_flown(result)}. Condition by condition: [TABLES.md](TABLES.md).",
-        f"- {result['conditional']}",
+        f"- {result.conditional}",
         f"- Registration: {registered}.",
     ]
-    more = len(result["patterns"]) - MOST_FAMILIES
+    more = len(result.patterns) - MOST_FAMILIES
     if more > 0:
         lines.append(f"- {more} more sets of patterns under other settings are in results.json.")
     return "\n".join(lines)
 
 
-def _caveats(result: Mapping[str, Any]) -> str:
+def _caveats(result: ResultBody) -> str:
     """INVALID missions, the first warnings, and what a reader may look for in vain."""
-    said = result["warnings"]
+    said = result.warnings
     lines = [f"- {_invalid_words(result)}", *(f"- {text}" for text in said[:FIRST_WARNINGS])]
     if len(said) > FIRST_WARNINGS:
         lines.append(f"- and {len(said) - FIRST_WARNINGS} more warnings in TABLES.md")
-    lines += [f"- not computed: {item['what']}: {item['why']}" for item in result["not_computed"]]
-    return "\n".join([f"## What does not count, {result['title']}", *lines])
+    lines += [f"- not computed: {item.what}: {item.why}" for item in result.not_computed]
+    return "\n".join([f"## What does not count, {result.title}", *lines])
 
 
-def _again(result: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+def _again(result: ResultBody, run: Run) -> str:
     """Commands, hashes, machines."""
-    card, flown = result["card"], run["campaign"]
-    versions = card["versions"]
-    hashes = f", sha256 {setting(versions['episode_set_sha256'])}" if versions["episode_set_sha256"] else ""
+    card, flown = result.card, run.campaign
+    versions = card.versions
+    hashes = f", sha256 {setting(versions.episode_set_sha256)}" if versions.episode_set_sha256 else ""
     lines = []
     if flown is not None:
-        who = f"scenario {flown['scenario']}, identity {setting(flown['identity'])}"
-        at = "" if flown["commit"] is None else f" at commit {flown['commit'][:12]}"
-        lines.append(f"- Flown: `{flown['command']}`{at}; {who}; {flown['machine']}, Python {flown['python']}.")
+        who = f"scenario {flown.scenario}, identity {setting(flown.identity)}"
+        at = "" if flown.commit is None else f" at commit {flown.commit[:12]}"
+        lines.append(f"- Flown: `{flown.command}`{at}; {who}; {flown.machine}, Python {flown.python}.")
     lines += [
-        f"- Analysed: `{run['command']}`; {run['platform']}, {run['cpus']} CPUs, Python {run['python']}, "
-        f"numpy {run['numpy']}, scipy {run['scipy']}.",
-        f"- Seeds {numbers(card['seeds'])}; episode set {setting(versions['episode_set'])}{hashes}; flown by sar_eval "
-        f"{setting(versions['sar_eval'])}; worlds {_worlds(versions)}.",
+        f"- Analysed: `{run.command}`; {run.platform}, {run.cpus} CPUs, Python {run.python}, "
+        f"numpy {run.numpy}, scipy {run.scipy}.",
+        f"- Seeds {numbers(card.seeds)}; episode set {setting(versions.episode_set)}{hashes}; flown by sar_eval "
+        f"{setting(versions.sar_eval)}; worlds {_worlds(versions)}.",
     ]
-    return "\n".join([f"## To do it again, {result['title']}", *lines])
+    return "\n".join([f"## To do it again, {result.title}", *lines])
 
 
-def _worlds(versions: Mapping[str, Any]) -> str:
-    return "; ".join(f"{name} {setting(hashes)}" for name, hashes in versions["worlds"].items())
+def _worlds(versions: FlownVersions) -> str:
+    return "; ".join(f"{name} {setting(hashes)}" for name, hashes in versions.worlds.items())
 
 
-def _registered(r: Mapping[str, Any]) -> str:
-    held, undecided = sum(v.get("holds", False) for v in r["verdicts"]), sum("refused" in v for v in r["verdicts"])
-    claims = f"{held} of {len(r['verdicts'])} claims hold" if r["refused"] is None else "its claims cannot be decided"
+def _registered(r: RegistrationResult) -> str:
+    held = sum(isinstance(v, DecidedVerdict) and v.holds for v in r.verdicts)
+    undecided = sum(isinstance(v, UndecidedVerdict) for v in r.verdicts)
+    claims = f"{held} of {len(r.verdicts)} claims hold" if r.refused is None else "its claims cannot be decided"
     claims += f", {undecided} cannot be decided" if undecided else ""
-    return f"{r['name']} {r['sentence']}; {claims}; {len(r['deviations'])} deviations"
+    return f"{r.name} {r.sentence}; {claims}; {len(r.deviations)} deviations"
 
 
 def _table(table: TextTable) -> str:
@@ -148,90 +149,90 @@ def _table(table: TextTable) -> str:
     return "\n".join([*lines, "", table.caption])
 
 
-def _row(cells: Any) -> str:
+def _row(cells: Iterable[object]) -> str:
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def _registration(result: Mapping[str, Any]) -> list[str]:
-    r = result["registration"]
+def _registration(result: ResultBody) -> list[str]:
+    r = result.registration
     if r is None:
         return []
     lines = [
-        f"## Registration, {result['title']}",
-        f"{r['name']} {r['sentence']}. Hypothesis: {r['hypothesis']}",
-        f"Metric {r['metric']}, estimator {r['estimator']}, purpose {r['run_purpose']}, policy {r['failure_policy']}.",
+        f"## Registration, {result.title}",
+        f"{r.name} {r.sentence}. Hypothesis: {r.hypothesis}",
+        f"Metric {r.metric}, estimator {r.estimator}, purpose {r.run_purpose}, policy {r.failure_policy}.",
     ]
-    lines += [f"- deviation: {text}" for text in r["deviations"]] or ["- no deviation from what was registered"]
-    if r["refused"] is not None:
-        lines.append(f"- not decided: {r['refused']}")
-    for v in r["verdicts"]:
-        if "refused" in v:
-            lines.append(f"- NOT DECIDED: {v['claim']}: {v['refused']}")
-            continue
-        lines.append(f"- {'HOLDS' if v['holds'] else 'FAILS'}: {v['claim']} ({verdict(r, v)})")
+    lines += [f"- deviation: {text}" for text in r.deviations] or ["- no deviation from what was registered"]
+    if r.refused is not None:
+        lines.append(f"- not decided: {r.refused}")
+    for v in r.verdicts:
+        if isinstance(v, UndecidedVerdict):
+            lines.append(f"- NOT DECIDED: {v.claim}: {v.refused}")
+        else:
+            lines.append(f"- {'HOLDS' if v.holds else 'FAILS'}: {v.claim} ({verdict(r, v)})")
     return ["\n".join(lines)]
 
 
-def _invalid(result: Mapping[str, Any]) -> list[str]:
-    return [f"## Invalid missions, {result['title']}", _invalid_words(result)]
+def _invalid(result: ResultBody) -> list[str]:
+    return [f"## Invalid missions, {result.title}", _invalid_words(result)]
 
 
-def _invalid_words(result: Mapping[str, Any]) -> str:
-    bad = [e for e in result["episodes"] if not e["valid"]]
+def _invalid_words(result: ResultBody) -> str:
+    bad = [e for e in result.episodes if not e.valid]
     reasons: dict[str, int] = {}
     for e in bad:
-        reason = e["invalid_reason"] or "no reason given"
+        reason = e.invalid_reason or "no reason given"
         reasons[reason] = reasons.get(reason, 0) + 1
     told = "; ".join(f"{count} {reason}" for reason, count in sorted(reasons.items())) or NONE
-    return f"INVALID: {len(bad)} of {len(result['episodes'])}: {told}. They enter no figure."
+    return f"INVALID: {len(bad)} of {len(result.episodes)}: {told}. They enter no figure."
 
 
-def _warnings(result: Mapping[str, Any]) -> list[str]:
-    said = result["warnings"]
+def _warnings(result: ResultBody) -> list[str]:
+    said = result.warnings
     lines = [f"- {text}" for text in said[:MOST_WARNINGS]] or ["- no warning"]
     if len(said) > MOST_WARNINGS:
         lines.append(f"- and {len(said) - MOST_WARNINGS} more in results.json")
-    lines += [f"- not computed: {item['what']}: {item['why']}" for item in result["not_computed"]]
-    return ["\n".join([f"## Warnings, {result['title']}", *lines])]
+    lines += [f"- not computed: {item.what}: {item.why}" for item in result.not_computed]
+    return ["\n".join([f"## Warnings, {result.title}", *lines])]
 
 
-def _paper(result: Mapping[str, Any]) -> list[str]:
+def _paper(result: ResultBody) -> list[str]:
     columns = ("system", "localisation", "area", "search time", "median angle", "drones", "label", "source")
     rows = [
         (
-            p["name"],
-            f"{p['localisation_error_m']:g} m",
-            f"{p['area_m2']} m²",
-            f"{p['search_time_s']:g} s",
-            f"{p['angle_of_arrival_median_deg']:g}°",
-            str(p["drones"]),
-            p["note"],
-            p["source"],
+            p.name,
+            f"{p.localisation_error_m:g} m",
+            f"{p.area_m2} m²",
+            f"{p.search_time_s:g} s",
+            f"{p.angle_of_arrival_median_deg:g}°",
+            str(p.drones),
+            p.note,
+            p.source,
         )
-        for p in result["paper"]
+        for p in result.paper
     ]
     head = [
         "## From the paper (paper-to-paper, not a leaderboard standing)",
         _row(columns),
         _row(["---"] * len(columns)),
     ]
-    return ["\n".join([*head, *map(_row, rows), "", *(p["caution"] for p in result["paper"])])]
+    return ["\n".join([*head, *map(_row, rows), "", *(p.caution for p in result.paper)])]
 
 
-def _card(result: Mapping[str, Any], run: Mapping[str, Any]) -> list[str]:
-    card = result["card"]
-    hyper, compute, versions = card["hyperparameters"], card["compute"], card["versions"]
+def _card(result: ResultBody, run: Run) -> list[str]:
+    card = result.card
+    hyper, compute, versions = card.hyperparameters, card.compute, card.versions
     lines = [
-        "- Fixed: " + "; ".join(f"{key} {setting(value)}" for key, value in hyper["fixed"].items()) + ".",
-        "- Varied: " + ("; ".join(f"{key}: {setting(value)}" for key, value in hyper["varied"].items()) or NONE) + ".",
-        f"- Compute: {compute['missions']} missions, {number('flight_hours', compute['flight_hours'])} flight hours, "
-        f"{number('flight_hours', compute['simulated_hours'])} simulated hours. Wall time: {compute['wall_time']}. "
-        f"Training: {compute['training']}.",
-        f"- Versions: flown by sar_eval {setting(versions['sar_eval'])}, "
-        f"episode set {setting(versions['episode_set'])}; worlds {_worlds(versions)}. "
-        f"Analysed by sar_eval {run['sar_eval']}, Python {run['python']}, numpy {run['numpy']}, "
-        f"scipy {run['scipy']} on {run['platform']}, {run['cpus']} CPUs.",
-        f"- Seeds: {numbers(card['seeds'])}. Episodes: {numbers(card['episodes'])}. Bootstrap: "
-        f"{card['bootstrap']['resamples']} resamples, seed {card['bootstrap']['seed']}, where resampled.",
+        "- Fixed: " + "; ".join(f"{key} {setting(value)}" for key, value in hyper.fixed.items()) + ".",
+        "- Varied: " + ("; ".join(f"{key}: {setting(value)}" for key, value in hyper.varied.items()) or NONE) + ".",
+        f"- Compute: {compute.missions} missions, {number('flight_hours', compute.flight_hours)} flight hours, "
+        f"{number('flight_hours', compute.simulated_hours)} simulated hours. Wall time: {compute.wall_time}. "
+        f"Training: {compute.training}.",
+        f"- Versions: flown by sar_eval {setting(versions.sar_eval)}, "
+        f"episode set {setting(versions.episode_set)}; worlds {_worlds(versions)}. "
+        f"Analysed by sar_eval {run.sar_eval}, Python {run.python}, numpy {run.numpy}, "
+        f"scipy {run.scipy} on {run.platform}, {run.cpus} CPUs.",
+        f"- Seeds: {numbers(card.seeds)}. Episodes: {numbers(card.episodes)}. Bootstrap: "
+        f"{card.bootstrap.resamples} resamples, seed {card.bootstrap.seed}, where resampled.",
     ]
-    return ["\n".join([f"## Reporting card, {result['title']}", *lines])]
+    return ["\n".join([f"## Reporting card, {result.title}", *lines])]

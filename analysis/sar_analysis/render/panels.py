@@ -11,18 +11,28 @@ from sar_analysis.render import wording
 from sar_analysis.render.charts import SHARE, Axis, interval_bar
 from sar_analysis.render.frontpage import front_tables
 from sar_analysis.render.markup import Html, join, tag
-
-Plain = Mapping[str, Any]
+from sar_analysis.render.method import how
+from sar_analysis.render.tables import definitions
+from sar_analysis.results.model import ResultBody, Run
+from sar_analysis.results.rows import (
+    DecidedVerdict,
+    EnvelopeRow,
+    EstimateRow,
+    GdopBand,
+    Headline,
+    RefusedComparison,
+    RefusedScore,
+    RegistrationResult,
+    Section,
+    UndecidedVerdict,
+)
+from sar_analysis.results.sections import NOT_HELD
 
 UNDEFINED = "undefined"
 MINUS = "\u2212"
 FIGURES = (
     *("missions_with_false_alarm", "false_alarms_per_hour", "missions_with_collision", "collisions_per_hour"),
     *("near_misses_per_mission", "victims_found", "cep50_m", "cep95_m", "coverage_240s"),
-)
-FRONT = (
-    *("title", "tiers", "counts", "seeds_flown", "conditions", "headlines"),
-    *("seed_rates", "patterns", "noise_levels", "stage_gap", "upstream"),
 )
 DETECTABLE = (
     "p: sign-flip test on each seed's difference of IQMs. Detectable: what a paired t-test over seeds at 5 %, "
@@ -41,9 +51,8 @@ def number(key: str, value: float | None) -> str:
     return UNDEFINED if value is None else wording.number(key, value)
 
 
-def interval(key: str, item: Plain) -> str:
+def interval(key: str, low: float | None, high: float | None) -> str:
     """The two ends, an open one said; nothing where there is no interval."""
-    low, high = item.get("low"), item.get("high")
     if low is None and high is None:
         return "no interval"
     return f"{wording.bare(key, low)} to {wording.bare(key, high)}"
@@ -68,264 +77,237 @@ def table(head: Sequence[object], rows: Sequence[Sequence[object]], caption: obj
     return tag("div", body, class_="wide", tabindex=0, role="region", aria_label=str(caption or "table"))
 
 
-def basis(item: Plain) -> str:
+def basis(item: Headline) -> str:
     """What a row rests on, in the words every table must carry."""
-    seeds = item.get("seeds") or []
-    said = f"{item.get('missions', 0)} valid missions, {item.get('invalid', 0)} INVALID"
-    said += f", seeds {', '.join(map(str, seeds))}" if seeds else ", no seeds"
-    return f"{said}, {item.get('episodes', 0)} layouts"
+    seeds = f"seeds {', '.join(map(str, item.seeds))}" if item.seeds else "no seeds"
+    return f"{item.missions} valid missions, {item.invalid} INVALID, {seeds}, {item.episodes} layouts"
 
 
-def counted(items: Sequence[Plain]) -> str:
+def counted(items: Sequence[Section | EnvelopeRow]) -> str:
     """How many missions a table rests on, and how many INVALID ones it leaves out, for its caption."""
-    missions, bad = (sum(item.get(key) or 0 for item in items) for key in ("missions", "invalid"))
-    return f"{missions} valid missions, {bad} INVALID"
+    return f"{sum(c.missions for c in items)} valid missions, {sum(c.invalid for c in items)} INVALID"
 
 
-def methods(result: Plain) -> str:
-    boot = result.get("bootstrap") or {}
-    if not boot:
-        return "Resamples and bootstrap seed are not in the document."
-    return f"Resampled intervals: {boot.get('resamples')} resamples, bootstrap seed {boot.get('seed')}, 95 %."
+def methods(result: ResultBody) -> str:
+    boot = result.bootstrap
+    return f"Resampled intervals: {boot.resamples} resamples, bootstrap seed {boot.seed}, 95 %."
 
 
-def presence(absent: Any) -> str:
+def presence(absent: bool) -> str:
     return "victims absent" if absent else "victims present"
 
 
-def summary(result: Plain) -> Html:
+def summary(result: ResultBody) -> Html:
     """What a reader in a hurry looks for, missions with and without victims apart."""
-    groups = result.get("headlines")
-    if not groups:
-        return section("summary", "In ten seconds", note("The document has no summary over all missions."))
     rows = []
     for key in HEADLINE:
-        for group in groups:
-            absent = bool(group.get("victim_absent"))
-            if absent and metric(key).of_victims:
+        for group in result.headlines:
+            if group.victim_absent and metric(key).of_victims:
                 continue
             name = [name_of(key), tag("small", _side(group))]
-            found = wording.by_metric(group["estimates"]).get(key)
+            found = wording.by_metric(group.estimates).get(key)
             if found is None:
-                rows.append([name, "not computed", "no interval", None])
+                rows.append([name, _lacking(key, result), "no interval", None])
                 continue
-            ends = found.get("low"), found.get("high")
+            ends = found.low, found.high
             axis = WHOLE if metric(key).share else METRES
-            bar = None if ends == (None, None) else interval_bar(found["value"], *ends, axis)
-            rows.append([name, number(key, found["value"]), interval(key, found), bar])
-    said = [f"{_side(g).capitalize()}: {basis(g)}." for g in groups]
-    said.append(wording.independence(len(result.get("conditions") or [])))
-    scale = "Bars run from 0 to 100 % and from 0 to 20 m. Shares: Clopper-Pearson; CEP: order statistics; all 95 %."
+            bar = None if ends == (None, None) else interval_bar(found.value, *ends, axis)
+            rows.append([name, number(key, found.value), interval(key, *ends), bar])
+    said = [f"{_side(g).capitalize()}: {basis(g)}." for g in result.headlines]
+    said.append(wording.independence(len(result.conditions)))
+    scale = "Bars run from 0 to 100 % and from 0 to 20 m. "
     return section(
         "summary",
         "In ten seconds",
         table(["", "value", "95 % interval", ""], rows, "All conditions of a tier together", class_="summary"),
-        note(" ".join([*said, scale, str(result.get("conditional") or "")])),
+        note(" ".join([definitions(result) + said[0], *said[1:], scale, result.conditional])),
     )
 
 
-def _side(group: Plain) -> str:
-    return f"{group.get('tier', 'tier unknown')}, {presence(group.get('victim_absent'))}"
+def _lacking(key: str, result: ResultBody) -> str:
+    held = metric(key).since <= result.record_schema
+    return "not computed" if held else f"not computed: {NOT_HELD}"
 
 
-def conditions(result: Plain) -> Html:
-    listed = result.get("conditions") or []
-    if not listed:
-        return section("conditions", "Conditions", note("The document has no conditions."))
+def _side(group: Headline) -> str:
+    return f"{group.tier}, {presence(group.victim_absent)}"
+
+
+def conditions(result: ResultBody) -> Html:
     rows = []
-    for c in listed:
-        known = wording.by_metric(c["estimates"])
-        cells: list[object] = [[tag("b", c["id"]), " ", c["label"]], c["missions"], _invalid(c)]
-        cells += [", ".join(map(str, c.get("seeds") or [])) or "none", c.get("episodes")]
+    for c in result.conditions:
+        known = wording.by_metric(c.estimates)
+        cells: list[object] = [[tag("b", c.id), " ", c.label], c.missions, _invalid(c)]
+        cells += [", ".join(map(str, c.seeds)) or "none", c.episodes]
         rows.append([*cells, *(_estimate(m, known.get(m)) for m in FIGURES)])
     head = ["condition", "valid", "INVALID", "seeds", "layouts", *(name_of(m) for m in FIGURES)]
-    told = "Shares: Clopper-Pearson. Rates: exact Poisson. CEP: order statistics. Coverage here: mean of missions."
-    caption = f"{result.get('title')}: every condition, 95 % intervals"
-    return section("conditions", "Conditions", table(head, rows, caption), note(told), _scores(listed, result))
+    told = how(e for c in result.conditions for e in c.estimates if e.metric in FIGURES)
+    caption = f"{result.title}: every condition, 95 % intervals"
+    return section("conditions", "Conditions", table(head, rows, caption), note(told), _scores(result))
 
 
-def _invalid(c: Plain) -> str:
-    reasons = ", ".join(f"{k} {v}" for k, v in (c.get("invalid_reasons") or {}).items())
-    return f"{c.get('invalid', 0)} ({reasons})" if reasons else str(c.get("invalid", 0))
+def _invalid(c: Section) -> str:
+    reasons = ", ".join(f"{k} {v}" for k, v in c.invalid_reasons.items())
+    return f"{c.invalid} ({reasons})" if reasons else str(c.invalid)
 
 
-def _estimate(key: str, found: Plain | None) -> object:
+def _estimate(key: str, found: EstimateRow | None) -> object:
     if found is None:
         return "not computed"
-    return [number(key, found["value"]), tag("small", interval(key, found))]
+    return [number(key, found.value), tag("small", interval(key, found.low, found.high))]
 
 
-def _scores(listed: Sequence[Plain], result: Plain) -> object:
+def _scores(result: ResultBody) -> object:
     rows = []
-    for c in listed:
-        for s in c.get("scores") or []:
-            if "value" not in s or "refused" in s:
-                rows.append([c["id"], name_of(s["metric"]), _value(s), s.get("refused", "no interval"), "", ""])
-                continue
-            how = f"{s.get('design', '')} · {s.get('method') or s.get('reading') or ''}"
-            ends = interval(s["metric"], s)
-            rows.append([c["id"], name_of(s["metric"]), _value(s), ends, s.get("estimand", ""), how])
-        for t in c.get("times") or []:
-            came = f"{t['reached']} of {t['n']} came, the others are censored"
-            ends = interval(t["metric"], t)
-            rows.append([c["id"], f"median {name_of(t['metric'])}", _median(t), ends, came, t.get("method", "")])
-    if not rows:
-        return note("The document has no interquartile means.")
+    for c in result.conditions:
+        for s in c.scores:
+            head = [c.id, name_of(s.metric), number(s.metric, s.value)]
+            if isinstance(s, RefusedScore):
+                rows.append([*head, s.refused, "", ""])
+            else:
+                rows.append([*head, interval(s.metric, s.low, s.high), s.estimand, f"{s.design} · {s.method}"])
+        for t in c.times:
+            came = f"{t.reached} of {t.n} came, the others are censored"
+            median = "not reached" if t.median is None else number(t.metric, t.median)
+            ends = interval(t.metric, t.low, t.high)
+            rows.append([c.id, f"median {name_of(t.metric)}", median, ends, came, t.method])
     head = ["condition", "metric", "value", "95 % interval", "holds for", "method"]
-    caption = f"Interquartile means over crossed seeds and episodes, and censored times: {counted(listed)}"
+    caption = f"Interquartile means over crossed seeds and episodes, and censored times: {counted(result.conditions)}"
     return tag("details", tag("summary", caption), table(head, rows, caption), note(methods(result)))
 
 
-def _value(s: Plain) -> str:
-    return number(s["metric"], s.get("value"))
-
-
-def _median(t: Plain) -> str:
-    return "not reached" if t.get("median") is None else number(t["metric"], t["median"])
-
-
-def seeds(result: Plain) -> Html:
-    rows = result.get("seeds") or []
-    if not rows:
-        return section("seeds", "Seed by seed", note("The document has no rows per seed."))
-    metrics = list(dict.fromkeys(name for row in rows for name in row["metrics"]))
+def seeds(result: ResultBody) -> Html:
+    metrics = list(dict.fromkeys(name for row in result.seeds for name in row.metrics))
     cells = [
         [
-            f"{r['condition']} seed {r['seed']}",
-            r["missions"],
-            r["invalid"],
-            *(number(m, r["metrics"].get(m)) for m in metrics),
+            *(f"{r.condition} seed {r.seed}", r.missions, r.invalid),
+            *("none" if (found := r.metrics.get(m)) is None else wording.spread(m, found) for m in metrics),
         ]
-        for r in rows
+        for r in result.seeds
     ]
     head = ["condition and seed", "valid", "INVALID", *map(name_of, metrics)]
-    return section("seeds", "Seed by seed", table(head, cells, "One row per condition and seed"))
+    told = how(found for r in result.seeds for found in r.metrics.values())
+    return section("seeds", "Seed by seed", table(head, cells, "One row per condition and seed"), note(told))
 
 
-def strata(result: Plain) -> Html:
-    listed = [c for c in result.get("conditions") or [] if any(b["detections"] for b in c.get("gdop_bands") or [])]
+def strata(result: ResultBody) -> Html:
+    listed = [c for c in result.conditions if any(b.detections for b in c.gdop_bands)]
     if not listed:
         return section(
-            "gdop", "Error by geometry (GDOP)", note("No victim was detected, so there is no error to stratify.")
+            "gdop", "Error by geometry (GDOP)", note("No victim was issued, so there is no error to stratify.")
         )
-    bands = [b["name"] for b in listed[0]["gdop_bands"]]
-    rows = [[c["id"], *(_band(b) for b in c["gdop_bands"])] for c in listed]
-    caption = f"Detections by GDOP band: {counted(listed)}"
-    told = "Detections, CEP50 and CEP95 at the first confident report of a victim, by the GDOP of that report."
+    bands = [b.name for b in listed[0].gdop_bands]
+    rows = [[c.id, *(_band(b) for b in c.gdop_bands)] for c in listed]
+    caption = f"Issued victims by GDOP band: {counted(listed)}"
+    told = "Issued victims, CEP50 and CEP95 at issue, by the constellation's GDOP there. "
+    told += how(cep for c in listed for b in c.gdop_bands for cep in (b.cep50_m, b.cep95_m))
     return section("gdop", "Error by geometry (GDOP)", table(["condition", *bands], rows, caption), note(told))
 
 
-def _band(b: Plain) -> object:
-    if not b["detections"]:
+def _band(b: GdopBand) -> object:
+    if b.cep50_m is None or b.cep95_m is None:
         return "none"
-    ends = [number("cep50_m", b["cep50_m"]), number("cep95_m", b["cep95_m"])]
-    return [f"{b['detections']}", tag("small", f"{ends[0]} · {ends[1]}")]
+    ends = [wording.spread("cep50_m", b.cep50_m), wording.spread("cep95_m", b.cep95_m)]
+    return [f"{b.detections}", tag("small", f"{ends[0]} · {ends[1]}")]
 
 
-def comparisons(result: Plain) -> Html:
-    rows, title = result.get("comparisons") or [], "Comparisons"
+def comparisons(result: ResultBody) -> Html:
+    rows, title = result.comparisons, "Comparisons"
     if not rows:
         return section(
             "comparisons", title, note("There is nothing to compare: no two conditions were flown in pairs.")
         )
     cells = []
     for r in rows:
-        head = [f"{r['first']} {MINUS} {r['second']}", name_of(r["metric"])]
-        if "difference" not in r:
-            cells.append([*head, r.get("refused", "not computed"), "", "", "", "", ""])
+        head = [f"{r.first} {MINUS} {r.second}", name_of(r.metric)]
+        if isinstance(r, RefusedComparison):
+            cells.append([*head, r.refused, "", "", "", "", ""])
             continue
-        p = r.get("p_holm")
-        told = [number(r["metric"], r["difference"]), interval(r["metric"], r), UNDEFINED if p is None else f"{p:.3g}"]
-        told.append(wording.spread("improvement", r["improvement"]) if r.get("improvement") else UNDEFINED)
-        cells.append([*head, *told, number(r["metric"], r.get("detectable")), wording.remarks(r)])
+        p, better = UNDEFINED if r.p_holm is None else f"{r.p_holm:.3g}", r.improvement
+        told = [number(r.metric, r.difference), interval(r.metric, r.low, r.high), p]
+        told.append(wording.spread("improvement", better))
+        cells.append([*head, *told, number(r.metric, r.detectable), wording.remarks(r)])
     head = ["pair", "metric", "difference", "95 % interval", "p (Holm)", "P(first better)", "detectable", "note"]
-    missions = counted([c for c in result.get("conditions") or [] if any(c["id"] in _pair(r) for r in rows)])
+    missions = counted([c for c in result.conditions if any(c.id in (r.first, r.second) for r in rows)])
     return section(
         "comparisons",
         title,
         table(head, cells, f"Paired by seed and episode: {missions}"),
-        note(f"{DETECTABLE} {result.get('comparisons_note') or ''} {methods(result)}"),
+        note(f"{DETECTABLE} {result.comparisons_note} {methods(result)}"),
     )
 
 
-def _pair(row: Plain) -> tuple[Any, Any]:
-    return row["first"], row["second"]
-
-
-def optimality(result: Plain) -> Html:
-    if not result.get("optimality"):
+def optimality(result: ResultBody) -> Html:
+    if result.optimality is None:
         return section("optimality", "Against the oracle", note("No oracle's returns were given."))
     words = worded.oracle(result)
     shown = table(words.columns, words.rows, "Mean shortfall below the oracle")
     return section("optimality", "Against the oracle", shown, note(words.caption))
 
 
-def front(result: Plain) -> Html:
+def front(result: ResultBody) -> Html:
     """The page's own tables as RESULTS.md has them: who is best on what, noise, Stage 1, claims."""
-    if any(key not in result for key in FRONT):
-        return section("front", "On one page", note("The document lacks what the page is made of."))
-    shown = [[tag("h3", t.title), table(t.columns, t.rows, t.title), note(t.caption)] for t in front_tables(result)[1:]]
+    shown = [
+        [tag("h3", t.title), table(t.columns, t.rows, t.title), note(t.caption)]
+        for t in front_tables(result)
+        if t.name != "headline"
+    ]
     return section("front", "On one page", *shown)
 
 
-def registration(result: Plain) -> Html:
-    found, title = result.get("registration"), "Registration"
-    if not found:
+def registration(result: ResultBody) -> Html:
+    found, title = result.registration, "Registration"
+    if found is None:
         return section("registration", title, note("These results were not held against a pre-registration."))
     return section(
         "registration",
         title,
-        tag("p", f"{found['name']} {found['sentence']}. SHA-256 ", tag("code", found["sha256"])),
-        tag("p", f"Hypothesis: {found['hypothesis']}"),
+        tag("p", f"{found.name} {found.sentence}. SHA-256 ", tag("code", found.sha256)),
+        tag("p", f"Hypothesis: {found.hypothesis}"),
         tag(
             "p",
-            f"Metric {found['metric']}, estimator {found['estimator']}, purpose {found['run_purpose']}, "
-            f"policy {found['failure_policy']}.",
+            f"Metric {found.metric}, estimator {found.estimator}, purpose {found.run_purpose}, "
+            f"policy {found.failure_policy}.",
         ),
         _claims(found),
         tag("h3", "Deviations"),
-        tag("ul", *(tag("li", d) for d in found["deviations"]))
-        if found["deviations"]
-        else note("Nothing departed from it."),
+        tag("ul", *(tag("li", d) for d in found.deviations)) if found.deviations else note("Nothing departed from it."),
     )
 
 
-def _claims(found: Plain) -> Html:
-    if found["refused"] is not None:
-        return tag("p", f"Nothing was decided: {found['refused']}")
-    if not found["verdicts"]:
+def _claims(found: RegistrationResult) -> Html:
+    if found.refused is not None:
+        return tag("p", f"Nothing was decided: {found.refused}")
+    if not found.verdicts:
         return note("No claim was registered.")
-    return tag("ul", *(tag("li", f"{v['claim']}: {_decision(found, v)}") for v in found["verdicts"]))
+    return tag("ul", *(tag("li", f"{v.claim}: {_decision(found, v)}") for v in found.verdicts))
 
 
-def _decision(found: Plain, v: Plain) -> str:
-    if "refused" in v:
-        return f"not decided: {v['refused']}"
-    return f"{'holds' if v['holds'] else 'does not hold'} ({wording.verdict(found, v)})"
+def _decision(found: RegistrationResult, v: DecidedVerdict | UndecidedVerdict) -> str:
+    if isinstance(v, UndecidedVerdict):
+        return f"not decided: {v.refused}"
+    return f"{'holds' if v.holds else 'does not hold'} ({wording.verdict(found, v)})"
 
 
-def warnings(result: Plain) -> Html:
-    counts = ", ".join(f"{v} {k.replace('_', ' ')}" for k, v in (result.get("counts") or {}).items())
-    said = result.get("warnings") or []
+def warnings(result: ResultBody) -> Html:
+    counts = ", ".join(f"{v} {k.replace('_', ' ')}" for k, v in result.counts)
+    said = result.warnings
     listed = tag("ul", *(tag("li", text) for text in said)) if said else note("There are no warnings.")
-    missing = [tag("li", f"{m['what']}: {m['why']}") for m in result.get("not_computed") or []]
+    missing = [tag("li", f"{m.what}: {m.why}") for m in result.not_computed]
     return section(
         "warnings",
         "Warnings and what does not count",
-        tag("p", f"Counted: {counts or 'nothing'}."),
+        tag("p", f"Counted: {counts}."),
         listed,
         [tag("h3", "Not computed"), tag("ul", *missing)] if missing else None,
     )
 
 
-def card(result: Plain, run: Plain) -> Html:
-    parts = {**(result.get("card") or {}), "this analysis": run} if result.get("card") or run else {}
-    listed = [join(tag("h3", str(key).replace("_", " ").capitalize()), _pairs(value)) for key, value in parts.items()]
-    papers = [
-        join(tag("h3", f"From a paper, not from here: {p.get('name', 'unnamed')}"), _pairs(p))
-        for p in result.get("paper") or []
-    ]
-    return section("card", "Reporting card", *(listed or [note("There is no card.")]), *papers)
+def card(result: ResultBody, run: Run) -> Html:
+    parts = {**result.card.model_dump(), "this analysis": run.model_dump()}
+    listed = [join(tag("h3", key.replace("_", " ").capitalize()), _pairs(value)) for key, value in parts.items()]
+    papers = [join(tag("h3", f"From a paper, not from here: {p.name}"), _pairs(p.model_dump())) for p in result.paper]
+    return section("card", "Reporting card", *listed, *papers)
 
 
 def _pairs(value: Any) -> Html:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import zlib
@@ -21,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.bags.arrays import VICTIM, Devices, HealthSeries
+from sar_analysis.bags.arrays import Devices, HealthSeries
 from sar_analysis.bags.reader import Bag, read_bag
 from sar_analysis.bags.scene import Scene
-from sar_analysis.metrics.findings import CONFIDENT, KINDS, NEAR_M
+from sar_analysis.metrics.findings import CONFIDENT, KINDS, VERDICTS, JudgedRows, judge_rows
 from sar_analysis.metrics.metrics import search_span
 from sar_core.errors import SarError
 from sar_core.frames import yaw_of
@@ -77,7 +78,7 @@ def make_replay(bag: Bag | Path) -> Replay:
         "tracks": _tracks(times, truth.position, truth.attitude),
         "devices": [] if bag.devices is None else _devices(bag.devices, float(times[-1])),
         "radio": bag.devices is not None,
-        "reports": _reports(bag),
+        "reports": _reports(bag, begin_s, end_s),
         "gates": _gates(bag),
         "events": _events(bag),
         "phases": [_changes(h, h.phase, PHASES) for h in bag.health],
@@ -169,19 +170,15 @@ def _which(bag: Bag, addresses: NDArray[np.uint64]) -> list[int]:
     return [known.get(a, NEVER) for a in addresses.tolist()]
 
 
-def _reports(bag: Bag) -> dict[str, Any]:
-    """All reports in order, and which of them are the first confident word: right per victim, wrong per transmitter.
+def _reports(bag: Bag, begin_s: float | None, end_s: float | None) -> dict[str, Any]:
+    """All reports in order, and which of them are issues, by verdict, as the metrics judge them.
 
-    right: within 10 m of a victim; whether a report counts is a matter of its confidence, in thousandths.
+    right: of a victim's device and within 10 m of that victim, inside the search; only those inside count as confident.
     """
     r = bag.reports
-    places = np.empty((0, 2)) if bag.devices is None else bag.devices.position[0, bag.devices.kind == VICTIM, :2]
-    away = np.hypot(*np.moveaxis(r.position[:, None, :2] - places[None], -1, 0))
-    right = (away <= NEAR_M).any(axis=1) if len(places) else np.zeros(len(r.stamps_ns), np.bool_)
-    firsts: dict[tuple[bool, int], int] = {}
-    for k in np.flatnonzero(r.confidence > CONFIDENT).tolist():
-        about = int(np.argmin(away[k])) if right[k] else int(r.address[k])
-        firsts.setdefault((bool(right[k]), about), k)
+    span = (math.nan if begin_s is None else begin_s, math.nan if end_s is None else end_s)
+    none = np.zeros(len(r.stamps_ns), np.bool_)
+    judged = JudgedRows(none, none, {}) if bag.devices is None else judge_rows(r, bag.devices, bag.hearings, *span)
     return {
         "t": _differences(r.stamps_ns / 1e8),
         "uav": r.uav.tolist(),
@@ -189,10 +186,9 @@ def _reports(bag: Bag) -> dict[str, Any]:
         "x": np.rint(10.0 * np.clip(r.position[:, 0], -1e6, 1e6)).astype(int).tolist(),
         "y": np.rint(10.0 * np.clip(r.position[:, 1], -1e6, 1e6)).astype(int).tolist(),
         "confidence": np.rint(1000.0 * r.confidence).astype(int).tolist(),
-        "confident": (r.confidence > CONFIDENT).astype(int).tolist(),
-        "right": right.astype(int).tolist(),
-        "detections": sorted(k for (good, _), k in firsts.items() if good),
-        "false_alarms": sorted(k for (good, _), k in firsts.items() if not good),
+        "confident": (judged.inside & (r.confidence > CONFIDENT)).astype(int).tolist(),
+        "right": judged.right.astype(int).tolist(),
+        "issues": {verdict: [k for k, own in judged.issues.items() if own == verdict] for verdict in VERDICTS},
     }
 
 

@@ -5,12 +5,10 @@ A reader never sees half of a report; an earlier one of ours is replaced, anythi
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sar_analysis.render.csvfiles import write_csv_files
 from sar_analysis.render.figures import draw_figures, undrawn
@@ -19,6 +17,7 @@ from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.render.page import write_page
 from sar_analysis.render.wholefolder import FolderKind
 from sar_analysis.results.document import build_results, check_options
+from sar_analysis.results.model import Document
 from sar_analysis.results.optimality import load_reference
 from sar_analysis.results.stagegap import Stage1Prediction
 from sar_analysis.stage1.rows import read_stage1
@@ -37,7 +36,7 @@ class WrittenReport:
     out: Path
     files: tuple[str, ...]
     left_out: tuple[str, ...]
-    document: dict[str, Any]
+    document: Document
 
 
 def write_report(
@@ -66,13 +65,12 @@ def write_report(
     return WrittenReport(out, tuple(files), tuple(left_out), document)
 
 
-def write_texts(document: dict[str, Any], table: Table, folder: Path) -> None:
+def write_texts(document: Document, table: Table, folder: Path) -> None:
     """RESULTS.md, TABLES.md, results.json, results.tex and the CSV files."""
     (folder / "RESULTS.md").write_text(results_markdown(document), encoding="utf-8")
     (folder / "TABLES.md").write_text(tables_markdown(document), encoding="utf-8")
     (folder / "results.tex").write_text(results_latex(document), encoding="utf-8")
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    (folder / "results.json").write_text(text + "\n", encoding="utf-8")
+    (folder / "results.json").write_text(document.text(indent=1), encoding="utf-8")
     write_csv_files(document, table, folder)
 
 
@@ -84,10 +82,10 @@ def default_place(folder: Path) -> Path:
     return folder.with_name(f"{name}-report") if alone else folder / "report"
 
 
-def _drawn(document: dict[str, Any], folder: Path) -> list[str]:
+def _drawn(document: Document, folder: Path) -> list[str]:
     """Draw the figures; what is missing for that is said, and the rest of the report stands without them."""
     try:
-        drawn = draw_figures(document, folder / FIGURES)
+        drawn = draw_figures(document.result, folder / FIGURES)
     except MissingDependencyError as error:
         shutil.rmtree(folder / FIGURES, ignore_errors=True)
         return [f"figures: {error}"]

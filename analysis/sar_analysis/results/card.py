@@ -20,59 +20,72 @@ from typing import Any
 
 import numpy as np
 import scipy
+from pydantic import JsonValue
 
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import policy_names
+from sar_analysis.results.model import (
+    Absent,
+    CampaignHost,
+    Compute,
+    Draws,
+    FlownVersions,
+    Hyperparameters,
+    PaperRow,
+    ReportingCard,
+    Run,
+)
+from sar_analysis.results.rows import Settings
 
 MANIFEST = "manifest.json"
 _PER_EPISODE = ("seed", "episode", "name", "tier", "episode_set")
 
 
-def reporting_card(episodes: Sequence[EpisodeMetrics], resamples: int, seed: int) -> dict[str, Any]:
+def reporting_card(episodes: Sequence[EpisodeMetrics], resamples: int, seed: int) -> ReportingCard:
     """What another team needs to fly and analyse the same."""
     fixed, varied = _settings(episodes)
     valid = [e for e in episodes if e.valid]
-    return {
-        "hyperparameters": {"fixed": fixed, "varied": varied},
-        "compute": {
-            "flight_hours": sum(e.flight_hours for e in episodes),
-            "simulated_hours": sum(e.flight_time_s for e in episodes) / 3600.0,
-            "missions": len(episodes),
-            "wall_time": "not recorded in bags; the episode records (episodes.jsonl) hold it",
-            "training": _training(episodes),
-        },
-        "versions": {
-            "sar_eval": _distinct(e.version or "unknown" for e in episodes),
-            "episode_set": _distinct("unknown" if e.episode_set is None else e.episode_set for e in episodes),
-            "episode_set_sha256": _distinct(
+    return ReportingCard(
+        hyperparameters=Hyperparameters(fixed=fixed, varied=varied),
+        compute=Compute(
+            flight_hours=sum(e.flight_hours for e in episodes),
+            simulated_hours=sum(e.flight_time_s for e in episodes) / 3600.0,
+            missions=len(episodes),
+            wall_time="not recorded in bags; the episode records (episodes.jsonl) hold it",
+            training=_training(episodes),
+        ),
+        versions=FlownVersions(
+            sar_eval=_distinct(e.version or "unknown" for e in episodes),
+            episode_set=_distinct("unknown" if e.episode_set is None else e.episode_set for e in episodes),
+            episode_set_sha256=_distinct(
                 sha for e in episodes if (sha := e.configuration.get("episode_set_sha256")) is not None
             ),
-            "worlds": {
+            worlds={
                 w: _distinct(e.world_sha256 or "unknown" for e in episodes if e.world == w) for w in _worlds(episodes)
             },
-        },
-        "seeds": sorted({e.seed for e in episodes}),
-        "episodes": sorted({e.episode for e in episodes}),
-        "seeds_with_valid_missions": sorted({e.seed for e in valid}),
-        "bootstrap": {"resamples": resamples, "seed": seed},
-    }
+        ),
+        seeds=sorted({e.seed for e in episodes}),
+        episodes=sorted({e.episode for e in episodes}),
+        seeds_with_valid_missions=sorted({e.seed for e in valid}),
+        bootstrap=Draws(resamples=resamples, seed=seed),
+    )
 
 
-def host(folder: Path | None = None) -> dict[str, Any]:
+def host(folder: Path | None = None) -> Run:
     """Where and with what the analysis ran, and where the folder's campaign was flown; never compared."""
-    return {
-        "command": shlex.join([*_program(Path(sys.argv[0])), *map(_placeless, sys.argv[1:])]),
-        "campaign": None if folder is None else campaign(folder),
-        "sar_eval": _installed("sar-eval"),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "platform": f"{platform.system()} {platform.machine()}",
-        "cpus": os.cpu_count(),
-    }
+    return Run(
+        command=shlex.join([*_program(Path(sys.argv[0])), *map(_placeless, sys.argv[1:])]),
+        campaign=None if folder is None else campaign(folder),
+        sar_eval=_installed("sar-eval"),
+        python=platform.python_version(),
+        numpy=np.__version__,
+        scipy=scipy.__version__,
+        platform=f"{platform.system()} {platform.machine()}",
+        cpus=os.cpu_count(),
+    )
 
 
-def campaign(folder: Path) -> dict[str, Any] | None:
+def campaign(folder: Path) -> CampaignHost | None:
     """What the folder's manifest says of the campaign: its identity, command, commit, machine; None without one.
 
     Only published results know the command of the whole evaluation and the commit; else the command is the campaign's.
@@ -86,14 +99,14 @@ def campaign(folder: Path) -> dict[str, Any] | None:
         options += [("--pattern", pattern) for pattern in flown["patterns"]]
         options += [("--victims", flown["victims"]), ("--episode-set", flown["episode_set"])]
         stage2 = shlex.join(["sar-eval", "stage2", *(str(part) for option in options for part in option)])
-        return {
-            "identity": str(plain["identity"]),
-            "command": str(machine.get("command", stage2)),
-            "commit": machine.get("commit"),
-            "scenario": str(flown["scenario"]["name"]),
-            "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['platform']}",
-            "python": str(machine["python"]),
-        }
+        return CampaignHost(
+            identity=str(plain["identity"]),
+            command=str(machine.get("command", stage2)),
+            commit=machine.get("commit"),
+            scenario=str(flown["scenario"]["name"]),
+            machine=f"{machine['processor']}, {machine['cores']} cores, {machine['platform']}",
+            python=str(machine["python"]),
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -122,42 +135,42 @@ def _placeless(argument: str) -> str:
     return Path(argument).name if Path(argument).is_absolute() else argument
 
 
-def paper_rows() -> list[dict[str, Any]]:
+def paper_rows() -> list[PaperRow]:
     """Wi2SAR's published headline figures: beside our own tables, never ranked with them."""
     return [
-        {
-            "name": "Wi2SAR",
-            "localisation_error_m": 5.0,
-            "area_m2": 160_000,
-            "search_time_s": 810.0,
-            "angle_of_arrival_median_deg": 18.4,
-            "drones": 1,
-            "source": "arXiv 2604.09115 (MobiCom 2026), as quoted in ADR-148 and ADR-149; not checked against it",
-            "note": "paper-to-paper, RSS only",
-            "caution": "One drone, received signal strength with a lens, phones that reconnect, other sites: "
+        PaperRow(
+            name="Wi2SAR",
+            localisation_error_m=5.0,
+            area_m2=160_000,
+            search_time_s=810.0,
+            angle_of_arrival_median_deg=18.4,
+            drones=1,
+            source="arXiv 2604.09115 (MobiCom 2026), as quoted in ADR-148 and ADR-149; not checked against it",
+            note="paper-to-paper, RSS only",
+            caution="One drone, received signal strength with a lens, phones that reconnect, other sites: "
             "the figures do not compare like with like and are no leaderboard standing.",
-        }
+        )
     ]
 
 
-def not_computed(episodes: Sequence[EpisodeMetrics], against_oracle: bool, foretold: bool) -> list[dict[str, str]]:
+def not_computed(episodes: Sequence[EpisodeMetrics], against_oracle: bool, foretold: bool) -> list[Absent]:
     """What a reader may look for in vain, and why it is not here."""
     found = []
     if not against_oracle:
-        found.append({"what": "optimality gap", "why": "no oracle's returns were given (--reference)"})
+        found.append(Absent(what="optimality gap", why="no oracle's returns were given (--reference)"))
     if not foretold:
-        found.append({"what": "Stage 1 against Stage 2", "why": "no Stage-1 results were given (--stage1)"})
+        found.append(Absent(what="Stage 1 against Stage 2", why="no Stage-1 results were given (--stage1)"))
     trained = any(e.configuration.get("policy") for e in episodes)
     why = "missions hold no evaluations made during training; sar-eval efficiency takes those"
     if not trained:
         why = "no learned policy was flown, so nothing was trained"
-    return [*found, {"what": "sample-efficiency curves", "why": why}]
+    return [*found, Absent(what="sample-efficiency curves", why=why)]
 
 
-def _settings(episodes: Sequence[EpisodeMetrics]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+def _settings(episodes: Sequence[EpisodeMetrics]) -> tuple[Settings, dict[str, list[JsonValue]]]:
     """Settings all episodes share, and the others with every value they took."""
-    fixed: dict[str, Any] = {}
-    varied: dict[str, list[Any]] = {}
+    fixed: Settings = {}
+    varied: dict[str, list[JsonValue]] = {}
     names = sorted({name for e in episodes for name in e.configuration})
     policies = policy_names(episodes)
     for name in names:

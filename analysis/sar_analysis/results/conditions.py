@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,8 +21,6 @@ from sar_analysis.stats.scores import Cell, Scores, from_cells
 PER_EPISODE = ("seed", "episode", "policy_sha256")
 PATTERN = ("pattern", "policy")
 _OWN = (*CONDITION, "name")
-_RULES = "rules-"
-"""Begins the name of what is no set but rules, by which every episode's layout is drawn."""
 Level = tuple[float | None, ...]
 Slot = tuple[int, int, Level]
 """One mission as it is planned: seed, episode, noise level."""
@@ -177,7 +175,7 @@ def crossed(
     """
     value_of = value_of or METRICS[metric].at
     missions = list(episodes)
-    layouts = {e.episode: layout_of(e) for e in missions}
+    layouts = {e.episode: e.layout for e in missions}
     found = [((e.seed, e.episode, level_of(e)), value_of(e) if e.valid else None, e.valid) for e in missions]
     found += [(slot, None, True) for slot in unflown]
     levels = sorted({level for (_, _, level), _, _ in found}, key=str)
@@ -215,20 +213,6 @@ def with_misses(metric: str) -> Value:
 def level_of(e: EpisodeMetrics) -> Level:
     """The noise a mission was flown at: sigma and kappa, both None without radio."""
     return tuple(getattr(e, name) for name in NOISE)
-
-
-def layout_of(e: EpisodeMetrics) -> Hashable:
-    """What a layout is known by: a set flies one at several noise levels, each time as another episode.
-
-    It is the same layout where victims lie in the same places, and without victims where the wind is the same. Apart
-    from sets every episode has a layout of its own.
-    """
-    if not isinstance(e.episode_set, str) or e.episode_set.startswith(_RULES):
-        return e.episode
-    if e.victims:
-        return tuple(sorted((round(v.x_m, 1), round(v.y_m, 1)) for v in e.victims))
-    wind = e.configuration.get("wind_mps")
-    return tuple(round(part, 3) for part in wind) if isinstance(wind, (list, tuple)) and any(wind) else e.episode
 
 
 def _settings(e: EpisodeMetrics, policy: str | None) -> dict[str, Any]:

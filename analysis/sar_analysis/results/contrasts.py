@@ -10,10 +10,11 @@ import numpy as np
 
 from sar_analysis.metrics.catalogue import METRICS
 from sar_analysis.results.conditions import Group, crossed, rivals
-from sar_analysis.results.sections import Options, interval
+from sar_analysis.results.sections import interval
 from sar_analysis.stats.aggregate import iqm
 from sar_analysis.stats.comparisons import flip_test, holm, least_p, sign_flip_p
 from sar_analysis.stats.improvement import paired_improvement
+from sar_analysis.stats.layouts import Options
 from sar_analysis.stats.rates import POWER, detectable_difference
 from sar_analysis.stats.resampling import alike, paired
 from sar_analysis.stats.scores import Scores, listed, on_common_episodes
@@ -58,7 +59,7 @@ def _compare(metric: str, first: Group, second: Group, options: Options) -> dict
         **plain,
         "n": one.values.size,
         "seeds": len(common),
-        "improvement": {"value": better.value, "low": max(better.low, 0.0), "high": min(better.high, 1.0)},
+        "improvement": replace(better, low=max(better.low, 0.0), high=min(better.high, 1.0)).plain,
         **_evidence(one, two, options.seed, better.low == better.high),
     }
 

@@ -6,34 +6,38 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, SEED_RATES, of_missions
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.card import host, not_computed, paper_rows, reporting_card
 from sar_analysis.results.conditions import Group, group, merge
 from sar_analysis.results.contrasts import compare_all
+from sar_analysis.results.erratum import Correction
 from sar_analysis.results.leaders import families
 from sar_analysis.results.levels import noise_levels
 from sar_analysis.results.model import Document
 from sar_analysis.results.optimality import Reference
 from sar_analysis.results.oraclegap import held_to
 from sar_analysis.results.registered import held_against
-from sar_analysis.results.sections import ENOUGH_SEEDS, Options, counts, estimates, section, seed_rows
+from sar_analysis.results.sections import counts, estimates, figure, section, seed_rows
 from sar_analysis.results.stagegap import Stage1Prediction, stage_gap
-from sar_analysis.results.summary import NOISE, summarise
+from sar_analysis.results.summary import CONDITION, NOISE, summarise
+from sar_analysis.results.together import geometry, together
 from sar_analysis.results.upstream import upstream_claims
+from sar_analysis.stats import clustered
 from sar_analysis.stats.comparisons import comparisons_note
+from sar_analysis.stats.layouts import DEFAULT, Options
 from sar_analysis.stats.rates import clopper_pearson
-from sar_analysis.stats.resampling import LEAST
+from sar_analysis.stats.resampling import ENOUGH_SEEDS, LEAST
 from sar_analysis.stats.scores import listed, numbers
 from sar_analysis.table import Table
 from sar_core.errors import ContractError, InputError, MissingDataError
@@ -49,7 +53,8 @@ def build_results(
     seed: int = 0,
     reference: Reference | None = None,
     stage1: Stage1Prediction | None = None,
-) -> dict[str, Any]:
+    erratum: Sequence[Correction] = (),
+) -> Document:
     """The document of a table; refused when there is nothing to say or a value is no number."""
     check_options(resamples, seed)
     if not table.episodes:
@@ -69,36 +74,46 @@ def build_results(
         "seeds_flown": sorted({e.seed for e in table.episodes}),
         "conditional": conditional(len(seeds)),
         "warnings": _warnings(table),
-        "headlines": headlines(table.episodes),
-        "seed_rates": seed_rates(table.episodes),
+        "erratum": [correction.row() for correction in erratum],
+        "record_schema": table.episodes[0].schema,
+        "headlines": headlines(table.episodes, options),
+        "together": together(groups, options),
+        "geometry": geometry(groups),
+        "seed_rates": seed_rates(table.episodes, options),
         "patterns": families(pooled, reference),
-        "noise_levels": noise_levels(table.episodes),
+        "noise_levels": noise_levels(table.episodes, options),
         "stage_gap": None if stage1 is None else stage_gap(pooled, stage1.rows, stage1.name),
-        "upstream": upstream_claims(table.episodes),
+        "upstream": upstream_claims(table.episodes, options),
         "registration": None if registration is None else held_against(registration, groups),
         "conditions": [section(g, options) for g in groups],
         "pooled": [section(g, options) for g in pooled],
-        "seeds": [row for g in groups for row in seed_rows(g)],
-        "pooled_seeds": [row for g in pooled for row in seed_rows(g)],
-        "noise_envelope": noise_envelope(groups),
-        "reliability": reliability(table.valid),
+        "seeds": [row for g in groups for row in seed_rows(g, options)],
+        "pooled_seeds": [row for g in pooled for row in seed_rows(g, options)],
+        "noise_envelope": noise_envelope(groups, options),
+        "reliability": reliability(table.valid, options),
         "optimality": None if reference is None else held_to(reference, groups, options),
         "comparisons": comparisons,
         "comparisons_note": comparisons_note(sum("difference" in row for row in comparisons)),
         "paper": paper_rows(),
         "card": reporting_card(table.episodes, resamples, seed),
         "not_computed": not_computed(table.episodes, reference is not None, stage1 is not None),
-        "bootstrap": dataclasses.asdict(options),
+        "bootstrap": asdict(options),
         "episodes": [episode_row(g.id, e) for g in groups for e in g.episodes],
     }
     document = {"schema_version": SCHEMA_VERSION, "result": result, "run": host(table.root)}
     try:
-        Document.model_validate_json(json.dumps(document, allow_nan=False))
-    except ValidationError as error:
-        raise ContractError(f"the results do not keep their schema: {error}") from error
+        text = json.dumps(document, default=BaseModel.model_dump, allow_nan=False)
     except ValueError as error:
         raise ContractError("a figure of the results is not finite: some episode holds a NaN or an infinity") from error
-    return document
+    return read_results(text)
+
+
+def read_results(text: str) -> Document:
+    """The text of a results.json as the typed document that every output is made from."""
+    try:
+        return Document.model_validate_json(text)
+    except ValidationError as error:
+        raise ContractError(f"the results do not keep their schema: {error}") from error
 
 
 def check_options(resamples: int, seed: int) -> None:
@@ -123,74 +138,70 @@ def conditional(seeds: int) -> str:
     return f"{seeds} seeds. If they were chosen and not drawn, everything here is conditional on them."
 
 
-def headlines(episodes: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
+def headlines(episodes: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> list[dict[str, Any]]:
     """Each tier's missions with victims together, and those without: what a reader in a hurry sees first."""
     return [
         {**dict(s.condition), **counts(s), "estimates": estimates(s)}
-        for s in summarise(episodes, ("tier", "victim_absent"))
+        for s in summarise(episodes, ("tier", "victim_absent"), options)
     ]
 
 
-def seed_rates(episodes: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
+def seed_rates(episodes: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> list[dict[str, Any]]:
     """The same seed by seed, for false alarms and collisions."""
-    found = summarise(episodes, ("tier", "victim_absent", "seed"))
+    found = summarise(episodes, ("tier", "victim_absent", "seed"), options, SEED_RATES)
     ordered = sorted(found, key=lambda s: [value for _, value in s.condition])
     return [
         {
             **dict(s.condition),
             "missions": s.missions,
             "invalid": s.invalid,
-            "estimates": [item for item in estimates(s) if item["metric"] in SEED_RATES],
+            "estimates": estimates(s),
         }
         for s in ordered
     ]
 
 
-def noise_envelope(groups: Sequence[Group]) -> list[dict[str, Any]]:
+def noise_envelope(groups: Sequence[Group], options: Options = DEFAULT) -> list[dict[str, Any]]:
     """Finding and false alarms by noise level; None with a reason where a level has no such figure."""
     rows = []
     for g in groups:
         c = g.plain
         if c["sigma"] is None:
             continue
-        (summary,) = summarise(g.episodes)
-        figures: dict[str, Any] = {}
-        for name in NOISE_ENVELOPE:
-            found = summary.estimate(name)
-            figures[name] = None if found is None else {**found.ends, "n": found.n}
+        (summary,) = summarise(g.episodes, CONDITION, options, NOISE_ENVELOPE)
+        figures = {name: figure(summary.estimate(name)) for name in NOISE_ENVELOPE}
         named = {name: c[name] for name in ("sigma", "kappa", "pattern", "world", "tier", "victim_absent")}
         rows.append({"condition": g.id, **named, "missions": summary.missions, "invalid": summary.invalid, **figures})
     return rows
 
 
-def reliability(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
+def reliability(valid: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> dict[str, Any]:
     """How often the swarm's last word on a transmitter was right, by its confidence; ten equal bins."""
-    words = [word for e in valid for word in e.words if word.last]
+    said = [(word, e.layout) for e in valid for word in e.track_reports if word.last]
+    words, layouts = [word for word, _ in said], [layout for _, layout in said]
     head = {"which": "the last word on each transmitter of each mission", "reports": len(words)}
     if not words:
         return {**head, "bins": [], "brier": None, "ece": None, "note": "no reports"}
     p = np.array([word.confidence for word in words])
-    right = np.array([word.correct for word in words], dtype=np.float64)
+    right = np.array([word.right for word in words], dtype=np.float64)
     places = np.minimum((p * BINS).astype(np.int64), BINS - 1)
-    bins, gap = [], 0.0
+    bins = []
     for k in np.unique(places).tolist():
         mine = places == k
-        n, hits = int(mine.sum()), int(right[mine].sum())
-        ends = clopper_pearson(hits, n, unit="reports")
-        mean = float(p[mine].mean())
-        gap += abs(mean - hits / n) * n / len(words)
+        own = [layouts[index] for index in np.flatnonzero(mine)]
+        found = clustered.share(right[mine], np.ones(int(mine.sum())), own, options, "reports")
+        exact = clopper_pearson(int(right[mine].sum()), int(mine.sum()), options.confidence, "reports")
         edges = {"low": k / BINS, "high": (k + 1) / BINS}
         bins.append(
             {
                 **edges,
-                "mean_confidence": mean,
-                "right": hits / n,
-                "n": n,
-                "share_low": ends.low,
-                "share_high": ends.high,
+                "mean_confidence": float(p[mine].mean()),
+                "right": replace(found, exact=exact).plain,
             }
         )
-    return {**head, "bins": bins, "brier": float(np.mean((p - right) ** 2)), "ece": gap, "note": ""}
+    brier = clustered.mean((p - right) ** 2, layouts, options, "reports", (0.0, 1.0))
+    gap = clustered.calibration_error(p, right, places, layouts, options)
+    return {**head, "bins": bins, "brier": brier.plain, "ece": gap.plain, "note": ""}
 
 
 def episode_row(condition: str, e: EpisodeMetrics) -> dict[str, Any]:

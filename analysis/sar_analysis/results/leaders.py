@@ -17,9 +17,10 @@ from sar_analysis.metrics.goals import Goal, goals, longest_search_s
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
 from sar_analysis.results.optimality import Reference, gaps
+from sar_analysis.stats import clustered
 from sar_analysis.stats.comparisons import holm
 from sar_analysis.stats.designs import units_left_out
-from sar_analysis.stats.interval import jackknife_p, jackknife_t
+from sar_analysis.stats.interval import Interval, jackknife_p, jackknife_t
 from sar_analysis.stats.scores import Array, Scores, listed, on_common_episodes
 from sar_analysis.stats.statistics import Statistic, difference_of, iqm_of, mean_of
 from sar_core.errors import SarError
@@ -55,6 +56,9 @@ def _family(groups: Sequence[Group], reference: Reference | None) -> dict[str, A
         "horizon_s": horizon,
         "comparisons": len(pairs),
         "method": METHOD,
+        "cluster": "seed and layout",
+        "resamples": None,
+        "seed": None,
         "confidence": CONFIDENCE,
         "goals": [_told(row) for row in rows],
     }
@@ -112,9 +116,15 @@ def _tables(goal: Goal, groups: Sequence[Group]) -> list[Scores]:
 def _interval(table: Scores, statistic: Statistic, bounds: tuple[float, float]) -> dict[str, Any]:
     value = _value(table, statistic)
     low, high = _ends(value, units_left_out(table, statistic))
-    if low is not None and high is not None:
-        low, high = max(low, bounds[0]), min(high, bounds[1])
-    return {"value": value, "low": low, "high": high}
+    if low is None or high is None:
+        layouts = [layout for _ in table.seeds for layout in table.layouts]
+        return _unvaried(clustered.mean(np.full(len(layouts), value), layouts, bounds=bounds))
+    return {"value": value, "low": max(low, bounds[0]), "high": min(high, bounds[1]), "notes": []}
+
+
+def _unvaried(found: Interval) -> dict[str, Any]:
+    """Where nothing varied the ends are what layouts that were not seen could do, and a note says so."""
+    return {**found.ends, "notes": [f"{found.method}: {', '.join(found.notes)}"]}
 
 
 def _ends(value: float, left_out: list[Array]) -> tuple[float | None, float | None]:
@@ -130,7 +140,8 @@ def _difference(one: Scores, two: Scores, make: Callable[[Scores], Statistic], h
     value = _value(one, statistic)
     parts = units_left_out(one, statistic)
     low, high = _ends(value, parts)
-    return {"better_by": value, "low": low, "high": high, "p": jackknife_p(value, parts)}
+    notes = ["all missions differ by as much: no interval"] if low is None else []
+    return {"better_by": value, "low": low, "high": high, "p": jackknife_p(value, parts), "notes": notes}
 
 
 def _value(table: Scores, statistic: Statistic) -> float:

@@ -7,26 +7,27 @@ missions stands in, and that is said.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
+from sar_analysis.metrics.catalogue import METRICS
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import plain_value
-from sar_analysis.results.summary import ConditionSummary, summarise
+from sar_analysis.results.summary import ConditionSummary, estimate, summarise
+from sar_analysis.stats.layouts import DEFAULT, Options
 
 HALF = 0.5
 FIGURES = ("missions_with_detection", "victims_found", "missions_with_false_alarm")
 Row = dict[str, Any]
 
 
-def noise_levels(episodes: Sequence[EpisodeMetrics]) -> list[Row]:
+def noise_levels(episodes: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> list[Row]:
     """One part per tier and world that was flown at two levels or more, levels from quiet to loud."""
     heard = [e for e in episodes if e.sigma is not None]
     places = dict.fromkeys((e.tier, e.world) for e in heard)
     parts = []
     for tier, world in places:
-        rows = _rows([e for e in heard if (e.tier, e.world) == (tier, world)])
+        rows = _rows([e for e in heard if (e.tier, e.world) == (tier, world)], options)
         if len(rows) > 1:
             parts.append({"tier": tier, "world": world, "levels": rows, "closes": closes(rows)})
     return parts
@@ -46,7 +47,7 @@ def closes(rows: Sequence[Row]) -> Row:
 
 def _passed(row: Row, by_gate: bool) -> float | None:
     if by_gate:
-        return float(row["gate_open"])
+        return float(row["gate_open"]["value"])
     found = row["present"].get("missions_with_detection")
     return None if found is None else float(found["value"])
 
@@ -55,20 +56,21 @@ def _level(row: Row) -> Row:
     return {"sigma": row["sigma"], "kappa": row["kappa"]}
 
 
-def _rows(episodes: Sequence[EpisodeMetrics]) -> list[Row]:
+def _rows(episodes: Sequence[EpisodeMetrics], options: Options) -> list[Row]:
     levels = sorted({(e.sigma, e.kappa) for e in episodes}, key=lambda level: (level[0] or 0.0, -(level[1] or 0.0)))
     rows = []
     for sigma, kappa in levels:
         own = [e for e in episodes if (e.sigma, e.kappa) == (sigma, kappa)]
-        sides = {bool(dict(s.condition)["victim_absent"]): s for s in summarise(own, ("victim_absent",))}
-        gates = [e.gate_open for e in own if e.valid and e.gate_open is not None]
+        halves = summarise(own, ("victim_absent",), options, FIGURES)
+        sides = {bool(dict(s.condition)["victim_absent"]): s for s in halves}
+        gate = estimate(METRICS["gate_open"], [e for e in own if e.valid], options)
         rows.append(
             {
                 "sigma": sigma,
                 "kappa": plain_value(kappa),
                 "missions": sum(e.valid for e in own),
                 "invalid": sum(not e.valid for e in own),
-                "gate_open": math.fsum(gates) / len(gates) if gates else None,
+                "gate_open": None if gate is None else gate.plain,
                 "present": _figures(sides.get(False)),
                 "absent": _figures(sides.get(True)),
             }
@@ -79,4 +81,4 @@ def _rows(episodes: Sequence[EpisodeMetrics]) -> list[Row]:
 def _figures(summary: ConditionSummary | None) -> Row:
     if summary is None:
         return {}
-    return {key: {**e.ends, "n": e.n} for key in FIGURES if (e := summary.estimate(key)) is not None}
+    return {key: e.plain for key in FIGURES if (e := summary.estimate(key)) is not None}

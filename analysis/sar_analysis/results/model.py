@@ -6,352 +6,51 @@ them, so a new one needs no change, and a document that is older than a metric s
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+import json
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, JsonValue
 from pydantic.json_schema import GenerateJsonSchema
 
 from sar_analysis.metrics.catalogue import METRICS, NOISE_ENVELOPE, of_missions
+from sar_analysis.results.rows import (
+    Closed,
+    Cluster,
+    Comparison,
+    Count,
+    EnvelopeRow,
+    EpisodeRow,
+    Figure,
+    Filled,
+    Geometry,
+    Headline,
+    Kappa,
+    Made,
+    Open,
+    RefusedComparison,
+    RegistrationResult,
+    ReliabilityRow,
+    Section,
+    SeedRate,
+    SeedRow,
+    Settings,
+    TogetherRow,
+)
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-Count = Annotated[int, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Confidence = Annotated[float, Field(gt=0, lt=1)]
-Filled = Annotated[str, Field(min_length=1)]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Kappa = float | Literal["inf"]
-"""No phase noise is the word inf: JSON has no infinity."""
 
 
-class _Closed(BaseModel):
-    """Holds these keys and no others."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class _Open(BaseModel):
-    """Holds these keys, and may hold more."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-
-class Ends(_Closed):
-    """A figure with its interval and what it rests on; an end that cannot be given is null."""
-
-    value: float
-    low: float | None
-    high: float | None
-    n: Count
-
-
-class EstimateRow(_Closed):
-    """A metric's figure over missions; where an end is missing the note says why."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "if": {"anyOf": [{"properties": {end: {"type": "null"}}} for end in ("low", "high")]},
-            "then": {"required": ["note"]},
-        }
-    )
-    metric: str
-    value: float
-    low: float | None
-    high: float | None
-    n: Count
-    unit: str
-    method: str
-    note: str = ""
-
-    @model_validator(mode="after")
-    def _explained(self) -> Self:
-        if (self.low is None or self.high is None) and not self.note:
-            raise ValueError(f"{self.metric}: an end is missing and no note says why")
-        return self
-
-
-class _Made(_Closed):
-    """How an interval was made."""
-
-    estimand: str
-    method: str
-    resamples: int | None
-    seed: int | None
-    confidence: Confidence
-    notes: list[str]
-
-
-class ScoreRow(_Made):
-    """An IQM over seeds and episodes with its interval for one question."""
-
-    metric: str
-    statistic: Literal["iqm"]
-    design: str
-    reading: Literal["t", "percentile", "bca"]
-    n: Count
-    value: float
-    low: float
-    high: float
-
-
-class RefusedScore(_Closed):
-    """An IQM without an interval, or not even a value, and why."""
-
-    metric: str
-    statistic: Literal["iqm"]
-    refused: str
-    design: str = ""
-    reading: str = ""
-    n: Count = 0
-    value: float | None = None
-    notes: list[str] = []
-
-
-class CensoredTime(_Closed):
-    """The median of a time that may not come; without one the notes say why."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "if": {"properties": {"median": {"type": "null"}}},
-            "then": {"properties": {"notes": {"minItems": 1}}},
-        }
-    )
-    metric: str
-    n: Count
-    reached: Count
-    censored: Count
-    unit: str
-    median: float | None
-    low: float | None
-    high: float | None
-    method: str
-    notes: list[str]
-
-
-class GdopBand(_Closed):
-    """Errors of the detections whose GDOP fell into one band [m]."""
-
-    name: str
-    detections: Count
-    cep50_m: float | None
-    cep95_m: float | None
-
-
-class CoverageCurve(_Closed):
-    """Share scanned over search time; all lists (times,)."""
-
-    time_s: list[float]
-    mean: list[Share]
-    low: list[Share]
-    high: list[Share]
-    missions: Count
-    method: str
-
-
-class ErrorProfile(_Closed):
-    """Share of victims localised better than tau; all lists (taus,)."""
-
-    tau_m: list[float]
-    share: list[Share]
-    low: list[Share]
-    high: list[Share]
-    victims: Count
-    method: str
-
-
-class ConditionSettings(_Open):
-    """What was set the same; settings without a column of their own may stand beside these."""
-
-    tier: str
-    world: str
-    vehicle: str
-    pattern: str
-    profile: str
-    drones: Annotated[int, Field(ge=1)]
-    sigma: float | None = None
-    kappa: float | str | None = None
-    victim_absent: bool
-
-
-class NotComputed(_Closed):
-    metric: str
-    why: Filled
-
-
-class Absent(_Closed):
+class Absent(Closed):
     what: str
     why: str
 
 
-class Section(_Open):
-    """Everything known about one condition, or about one with its noise levels pooled."""
-
-    id: Annotated[str, Field(pattern="^[cp][0-9]{2,}$")]
-    label: str
-    condition: ConditionSettings
-    missions: Count
-    invalid: Count
-    invalid_reasons: dict[str, Count]
-    seeds: list[Count]
-    episodes: Count
-    victims: Count
-    flight_hours: Annotated[float, Field(ge=0)]
-    estimates: list[EstimateRow]
-    not_computed: list[NotComputed]
-    scores: list[ScoreRow | RefusedScore]
-    times: list[CensoredTime]
-    gdop_bands: list[GdopBand]
-    coverage_curve: CoverageCurve
-    profile: ErrorProfile
-
-
-class Improvement(_Closed):
-    value: Share
-    low: Share
-    high: Share
-
-
-class Comparison(_Made):
-    """Two conditions that differ in the pattern alone, paired by seed and episode."""
-
-    metric: str
-    first: str
-    second: str
-    difference: float
-    low: float | None
-    high: float | None
-    n: Count
-    seeds: Count
-    improvement: Improvement
-    p: Share | None
-    p_holm: Share | None
-    test: str
-    detectable: float | None
-    note: str
-
-
-class RefusedComparison(_Closed):
-    metric: str
-    first: str
-    second: str
-    refused: str
-
-
-class _Registered(_Closed):
-    claim: str
-    condition: str
-    against: str | None
-    part: Literal["value", "low", "high"]
-    relation: Literal["at_least", "at_most"]
-    limit: float
-
-
-class DecidedVerdict(_Registered, _Made):
-    """A registered claim and the interval that decided it; `beyond` says which way an infinite part lies."""
-
-    holds: bool
-    value: float | None
-    low: float | None
-    high: float | None
-    beyond: dict[Literal["value", "low", "high"], Literal["inf", "-inf"]]
-
-
-class UndecidedVerdict(_Registered):
-    refused: Filled
-
-
-class RegistrationResult(_Closed):
-    """Results held against their registration."""
-
-    name: str
-    status: Literal["matches", "differs", "no lock"]
-    sentence: str
-    sha256: Sha256
-    hypothesis: str
-    metric: str
-    estimator: str
-    run_purpose: Literal["leaderboard", "power", "debug"]
-    failure_policy: Literal["strict", "best_effort"]
-    deviations: list[str]
-    verdicts: list[DecidedVerdict | UndecidedVerdict]
-    refused: str | None
-
-
-class Headline(_Closed):
-    """A tier's missions with victims together, or those without."""
-
-    tier: str
-    victim_absent: bool
-    missions: Count
-    invalid: Count
-    invalid_reasons: dict[str, Count]
-    seeds: list[Count]
-    episodes: Count
-    victims: Count
-    flight_hours: Annotated[float, Field(ge=0)]
-    estimates: list[EstimateRow]
-
-
-class SeedRate(_Closed):
-    tier: str
-    victim_absent: bool
-    seed: Count
-    missions: Count
-    invalid: Count
-    estimates: list[EstimateRow]
-
-
-class SeedRow(_Closed):
-    """One seed of a condition; null where it has no such figure."""
-
-    condition: str
-    seed: Count
-    missions: Count
-    invalid: Count
-    metrics: dict[str, float | None]
-
-
-class EnvelopeRow(_Open):
-    """One condition at its noise level; beside these keys the metrics of the noise envelope."""
-
-    __pydantic_extra__: dict[str, Ends | None]
-    condition: str
-    sigma: float
-    kappa: float | str
-    pattern: str
-    world: str
-    tier: str
-    victim_absent: bool
-    missions: Count
-    invalid: Count
-
-
-class ReliabilityBin(_Closed):
-    low: Share
-    high: Share
-    mean_confidence: Share
-    right: Share
-    n: Annotated[int, Field(ge=1)]
-    share_low: Share
-    share_high: Share
-
-
-class ReliabilityRow(_Closed):
-    """How often reports of a confidence were right."""
-
-    which: str
-    reports: Count
-    bins: list[ReliabilityBin]
-    brier: float | None
-    ece: float | None
-    note: str
-
-
-class PaperRow(_Closed):
+class PaperRow(Closed):
     """Somebody else's published figures: beside our own, never ranked with them."""
 
     name: str
     localisation_error_m: float
-    area_m2: float
+    area_m2: int
     search_time_s: float
     angle_of_arrival_median_deg: float
     drones: Count
@@ -360,12 +59,29 @@ class PaperRow(_Closed):
     caution: str
 
 
-class Hyperparameters(_Closed):
-    fixed: dict[str, Any]
-    varied: dict[str, Any]
+class Hyperparameters(Closed):
+    fixed: Settings
+    varied: dict[str, list[JsonValue]]
 
 
-class Draws(_Closed):
+class Compute(Open):
+    flight_hours: float
+    simulated_hours: float
+    missions: Count
+    wall_time: str
+    training: str
+
+
+class FlownVersions(Open):
+    """What flew: every version of the code and the episode set, and every hash of each world."""
+
+    sar_eval: list[str]
+    episode_set: list[str | int]
+    episode_set_sha256: list[str]
+    worlds: dict[str, list[str]]
+
+
+class Draws(Closed):
     resamples: Count
     seed: Count
 
@@ -376,47 +92,32 @@ class Bootstrap(Draws):
     confidence: float
 
 
-class ReportingCard(_Open):
+class ReportingCard(Open):
     """What another team needs to fly and analyse the same."""
 
     hyperparameters: Hyperparameters
-    compute: dict[str, Any]
-    versions: dict[str, Any]
+    compute: Compute
+    versions: FlownVersions
     seeds: list[Count]
     episodes: list[Count]
     seeds_with_valid_missions: list[Count]
     bootstrap: Draws
 
 
-class EpisodeRow(_Open):
-    """One mission; beside these keys every metric of the catalogue that missions are listed with."""
-
-    __pydantic_extra__: dict[str, float | None]
-    condition: str
-    victims: Count
-    episode_id: str
-    seed: Count
-    episode: Count
-    valid: bool
-    invalid_reason: str | None
-
-
-class ReferenceName(_Closed):
+class ReferenceName(Closed):
     name: str
     world: str
     version: str
 
 
-class _Held(_Closed):
+class _Held(Closed):
     id: str
     tier: str
     missions: Count
     invalid: Count
 
 
-class OracleGap(_Held, _Made):
-    """A condition's mean shortfall below the oracle; `beyond` counts missions that returned more."""
-
+class _Shortfall(_Held):
     n: Count
     beyond: Count
     value: float
@@ -424,23 +125,28 @@ class OracleGap(_Held, _Made):
     high: float
 
 
+class OracleGap(Made, _Shortfall):
+    """A condition's mean shortfall below the oracle; `beyond` counts missions that returned more."""
+
+
 class RefusedGap(_Held):
     refused: str
 
 
-class Optimality(_Closed):
+class Optimality(Closed):
     reference: ReferenceName
     conditions: list[OracleGap | RefusedGap]
 
 
-class PatternValue(_Closed):
+class PatternValue(Closed):
     pattern: str
     value: float
     low: float | None
     high: float | None
+    notes: list[str]
 
 
-class Rival(_Closed):
+class Rival(Closed):
     """By how much the best pattern is better than this one."""
 
     pattern: str
@@ -450,15 +156,15 @@ class Rival(_Closed):
     p: float | None
     p_holm: float | None
     told_apart: bool
+    notes: list[str]
 
 
-class _Goal(_Closed):
+class _Goal(Closed):
     metric: str
     words: str
     higher_is_better: bool
     victim_absent: bool
     statistic: Literal["mean", "iqm"]
-    values: list[PatternValue]
 
 
 class JudgedGoal(_Goal):
@@ -468,6 +174,7 @@ class JudgedGoal(_Goal):
     seeds: list[Count]
     layouts: Count
     notes: list[str]
+    values: list[PatternValue]
     best: list[str]
     runner_up: list[str]
     rivals: list[Rival]
@@ -475,10 +182,11 @@ class JudgedGoal(_Goal):
 
 
 class RefusedGoal(_Goal):
+    values: list[PatternValue]
     refused: str
 
 
-class PatternFamily(_Closed):
+class PatternFamily(Closed):
     """Patterns flown under otherwise equal settings."""
 
     label: str
@@ -486,11 +194,14 @@ class PatternFamily(_Closed):
     horizon_s: Annotated[float, Field(ge=0)]
     comparisons: Count
     method: str
+    cluster: Cluster
+    resamples: Count | None
+    seed: Count | None
     confidence: float
     goals: list[JudgedGoal | RefusedGoal]
 
 
-class NoiseLevel(_Closed):
+class NoiseLevel(Closed):
     sigma: float
     kappa: Kappa
 
@@ -500,25 +211,25 @@ class NoiseLevelRow(NoiseLevel):
 
     missions: Count
     invalid: Count
-    gate_open: Share | None
-    present: dict[str, Ends]
-    absent: dict[str, Ends]
+    gate_open: Figure | None
+    present: dict[str, Figure]
+    absent: dict[str, Figure]
 
 
-class GateCloses(_Closed):
+class GateCloses(Closed):
     judged_by: str
     level: NoiseLevel | None
     before: NoiseLevel | None
 
 
-class NoiseLevels(_Closed):
+class NoiseLevels(Closed):
     tier: str
     world: str
     levels: list[NoiseLevelRow]
     closes: GateCloses
 
 
-class StageChange(_Closed):
+class StageChange(Closed):
     """A pattern's change from Stage 1 to Stage 2."""
 
     pattern: str
@@ -532,7 +243,7 @@ class StageChange(_Closed):
     notes: list[str]
 
 
-class StageMetric(_Closed):
+class StageMetric(Closed):
     metric: str
     words: str
     patterns: list[StageChange]
@@ -543,7 +254,7 @@ class StageMetric(_Closed):
     too_harsh: Count
 
 
-class StagePart(_Closed):
+class StagePart(Closed):
     label: str
     victim_absent: bool
     patterns: list[str]
@@ -555,25 +266,27 @@ class StagePart(_Closed):
     metrics: list[StageMetric]
 
 
-class StageGap(_Closed):
+class StageGap(Closed):
     """Stage 1 against Stage 2 on the same missions."""
 
     file: str
     episode_set: str
     method: str
+    cluster: Cluster
+    resamples: Count | None
+    seed: Count | None
     parts: list[StagePart]
 
 
-class MeasuredClaim(_Closed):
-    value: float | None
-    low: float | None
-    high: float | None
-    n: Count
-    method: str
-    why: str
+class MeasuredClaim(Figure):
+    why: Literal[""]
 
 
-class UpstreamClaim(_Closed):
+class UnmeasuredClaim(Closed):
+    why: Filled
+
+
+class UpstreamClaim(Closed):
     """What is claimed upstream, beside what was measured here."""
 
     tier: str
@@ -584,11 +297,11 @@ class UpstreamClaim(_Closed):
     limit: float
     side: Literal["at most", "at least"]
     definition: str
-    measured: MeasuredClaim | None
+    measured: MeasuredClaim | UnmeasuredClaim | None
     verdict: Literal["holds", "does not hold", "cannot be said", "not measured here"]
 
 
-class ReturnCounts(_Closed):
+class ReturnCounts(Closed):
     episodes: Count
     valid: Count
     invalid: Count
@@ -598,7 +311,31 @@ class ReturnCounts(_Closed):
     schema_version: Count
 
 
-class ResultBody(_Open):
+class ErratumFigure(Closed):
+    """A figure with its 95 % interval, and how that was made."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: Count
+    of: str
+    method: str
+    cluster: Literal["layout", "mission"] | None
+    resamples: Count | None
+    seed: Count | None
+    notes: list[str]
+
+
+class ErratumRow(Closed):
+    """One figure by the definitions it was published by, null where they did not give it, and by today's."""
+
+    words: str
+    unit: Literal["share", "m", "s"]
+    published: ErratumFigure | None
+    corrected: ErratumFigure
+
+
+class ResultBody(Open):
     """What follows from the bags alone: no paths, no times, the same bytes from the same input."""
 
     title: Annotated[str, Field(pattern=r"^Stage 2 \(.+\)$")]
@@ -607,7 +344,13 @@ class ResultBody(_Open):
     seeds_flown: list[Count]
     conditional: str
     warnings: list[str]
+    erratum: list[ErratumRow] = Field(default=[])
+    """Of a campaign flown by earlier definitions: what they hid."""
+    record_schema: Literal[1, 2] = Field(default=2)
+    """By whose definitions reports were judged: 1 for records from before issues were judged by transmitter."""
     headlines: list[Headline]
+    together: list[TogetherRow]
+    geometry: list[Geometry]
     seed_rates: list[SeedRate]
     patterns: list[PatternFamily]
     noise_levels: list[NoiseLevels]
@@ -629,8 +372,17 @@ class ResultBody(_Open):
     bootstrap: Bootstrap
     episodes: Annotated[list[EpisodeRow], Field(min_length=1)]
 
+    def envelopes(self) -> list[tuple[Settings, list[EnvelopeRow]]]:
+        """The noise envelope's rows by what was set the same apart from noise."""
+        settings = {c.id: c.condition.given("sigma", "kappa") for c in self.conditions}
+        found: dict[str, tuple[Settings, list[EnvelopeRow]]] = {}
+        for row in self.noise_envelope:
+            rest = settings[row.condition]
+            found.setdefault(json.dumps(rest, sort_keys=True), (rest, []))[1].append(row)
+        return list(found.values())
 
-class CampaignHost(_Closed):
+
+class CampaignHost(Closed):
     """Where and by which command the missions were flown."""
 
     identity: str
@@ -641,7 +393,7 @@ class CampaignHost(_Closed):
     python: str
 
 
-class Run(_Open):
+class Run(Open):
     """Where and with what the analysis ran; never compared."""
 
     command: str
@@ -654,7 +406,7 @@ class Run(_Open):
     cpus: int | None
 
 
-class Document(_Closed):
+class Document(Closed):
     """Results of a campaign, as sar-eval report writes them to results.json.
 
     Undefined numbers are null, and a note, reason or count beside them says why.
@@ -663,6 +415,12 @@ class Document(_Closed):
     schema_version: Literal[1]
     result: ResultBody
     run: Run
+
+    def text(self, indent: int | None = None) -> str:
+        """What results.json holds: what was given in the order of the models, and none of their defaults."""
+        separators = (",", ":") if indent is None else None
+        plain = self.model_dump(exclude_unset=True)
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators) + "\n"
 
 
 class _Untitled(GenerateJsonSchema):
@@ -683,6 +441,6 @@ def results_schema() -> dict[str, Any]:
             entry = {"type": ["number", "null"], "description": metric.definition, **limits}
             defs["EpisodeRow"]["properties"][metric.key] = entry
     for key in NOISE_ENVELOPE:
-        figure = {"anyOf": [{"$ref": "#/$defs/Ends"}, {"type": "null"}], "description": METRICS[key].definition}
+        figure = {"anyOf": [{"$ref": "#/$defs/Figure"}, {"type": "null"}], "description": METRICS[key].definition}
         defs["EnvelopeRow"]["properties"][key] = figure
     return {"$schema": DIALECT, **schema}

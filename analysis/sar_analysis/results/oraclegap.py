@@ -7,7 +7,8 @@ from typing import Any
 
 from sar_analysis.results.conditions import Group
 from sar_analysis.results.optimality import Reference, beyond, gap_scores, gaps
-from sar_analysis.results.sections import Options, interval
+from sar_analysis.results.sections import interval
+from sar_analysis.stats.layouts import Options
 from sar_analysis.stats.resampling import bootstrap
 from sar_analysis.stats.statistics import mean_of
 from sar_core.errors import SarError

@@ -6,41 +6,44 @@ Plain values only, fit for JSON: an undefined number is None and a reason stands
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sar_analysis.metrics.catalogue import SEED_BY_SEED, Metric, estimated, scored, timed
+from sar_analysis.metrics.catalogue import METRICS, SEED_BY_SEED, Metric, estimated, scored, timed
 from sar_analysis.metrics.metrics import CURVE_STEP_S, EpisodeMetrics
 from sar_analysis.results.conditions import Group, crossed
-from sar_analysis.results.summary import ConditionSummary, median, plain_estimate, profile_errors, summarise
+from sar_analysis.results.summary import (
+    Band,
+    ConditionSummary,
+    evenly_mixed,
+    gdop_bands,
+    median,
+    plain_estimate,
+    profile_errors,
+    restricted_mean,
+    summarise,
+    watch,
+)
+from sar_analysis.stats import clustered
 from sar_analysis.stats.aggregate import iqm, performance_profile
+from sar_analysis.stats.curves import means, shares
 from sar_analysis.stats.designs import Design
 from sar_analysis.stats.interval import Interval, Reading
-from sar_analysis.stats.rates import clopper_pearson
-from sar_analysis.stats.resampling import bootstrap
+from sar_analysis.stats.layouts import DEFAULT, Options
+from sar_analysis.stats.resampling import ENOUGH_SEEDS, bootstrap
 from sar_analysis.stats.scores import Scores
 from sar_core.errors import SarError
 
-ENOUGH_SEEDS = 10
-"""From here on a bootstrap over seeds and layouts covers what it claims; below, Student's t over seeds is used."""
 TAUS_M = tuple(round(0.25 * k, 2) for k in range(41))
 BAND = (0.025, 0.975)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How intervals are made where they are resampled."""
-
-    resamples: int
-    seed: int
-    confidence: float = 0.95
+NOT_HELD = "records of schema 1 do not hold it"
 
 
 def section(g: Group, options: Options) -> dict[str, Any]:
     """Everything known about one condition."""
-    (summary,) = summarise(g.episodes, [name for name, _ in g.condition])
+    (summary,) = summarise(g.episodes, [name for name, _ in g.condition], options)
     return {
         "id": g.id,
         "label": g.label,
@@ -49,10 +52,10 @@ def section(g: Group, options: Options) -> dict[str, Any]:
         "estimates": estimates(summary),
         "not_computed": missing(summary, g),
         "scores": [score for metric in scored() for score in scores(metric.key, g, options)],
-        "times": times(g.valid),
-        "gdop_bands": [asdict(band) for band in summary.gdop_bands],
-        "coverage_curve": coverage_curve(g.valid),
-        "profile": profile(g.valid),
+        "times": times(g.valid, options),
+        "gdop_bands": [_band(band) for band in gdop_bands(g.valid, options)],
+        "coverage_curve": coverage_curve(g.valid, options),
+        "profile": profile(g.valid, options),
     }
 
 
@@ -63,22 +66,25 @@ def counts(summary: ConditionSummary) -> dict[str, Any]:
         "invalid": summary.invalid,
         "invalid_reasons": dict(summary.invalid_reasons),
         "seeds": list(summary.seeds),
-        "episodes": summary.layouts,
+        "episodes": summary.episodes,
         "victims": summary.victims,
         "flight_hours": summary.flight_hours,
     }
 
 
 def estimates(summary: ConditionSummary) -> list[dict[str, Any]]:
-    """Figures over missions; a missing end of an interval carries the reason."""
-    found = []
-    for key, estimate in summary.estimates.items():
-        plain = plain_estimate(key, estimate)
-        if plain["low"] is None or plain["high"] is None:
-            few = f"{estimate.n} are too few for an end of a distribution-free interval"
-            plain["note"] = few if estimate.method == "order statistics" else f"{estimate.method}, no interval"
-        found.append(plain)
-    return found
+    """Figures over missions."""
+    return [plain_estimate(key, found) for key, found in summary.estimates.items()]
+
+
+def _band(band: Band) -> dict[str, Any]:
+    ceps = {name: figure(getattr(band, name)) for name in ("cep50_m", "cep95_m")}
+    return {"name": band.name, "detections": band.detections, **ceps}
+
+
+def figure(found: Interval | None) -> dict[str, Any] | None:
+    """A figure as documents hold it; None where there is none."""
+    return None if found is None else found.plain
 
 
 def missing(summary: ConditionSummary, g: Group) -> list[dict[str, str]]:
@@ -93,8 +99,12 @@ def _why(metric: Metric, summary: ConditionSummary, g: Group) -> str:
         return "flown without radio"
     if metric.sensing and not summary.victims:
         return "no victims in these missions"
+    if all(e.schema < metric.since for e in g.valid):
+        return NOT_HELD
+    if metric.mixed and not evenly_mixed(g.valid):
+        return "not as many missions without victims as with"
     if metric.aggregate == "quantile":
-        return "no victim was found"
+        return "no victim was issued"
     if metric.key == "min_separation_m":
         return "a single drone keeps no distance"
     if all("from a record, not a bag" in e.notes for e in g.valid):
@@ -103,14 +113,23 @@ def _why(metric: Metric, summary: ConditionSummary, g: Group) -> str:
 
 
 def scores(metric: str, g: Group, options: Options) -> list[dict[str, Any]]:
-    """The metric's IQM over the crossed table, once for each question an interval can answer."""
+    """The metric's IQM over the crossed table, once for each question an interval can answer; the headline first."""
     try:
         table = crossed(metric, g.episodes)
     except SarError as error:
         return [{"metric": metric, "statistic": "iqm", "refused": str(error)}]
     few = len(table.seeds) < ENOUGH_SEEDS
     questions: tuple[tuple[Design, Reading], ...] = (("seeds", "t"), ("seeds_layouts", "t" if few else "percentile"))
-    return [_score(table, design, reading, options) for design, reading in questions]
+    return [_of_layouts(table, options), *(_score(table, design, reading, options) for design, reading in questions)]
+
+
+def _of_layouts(table: Scores, options: Options) -> dict[str, Any]:
+    """The headline: on new layouts, by these seeds."""
+    layouts = [layout for _ in table.seeds for layout in table.layouts]
+    found = clustered.iqm(table.values.ravel(), layouts, options, bounds=METRICS[table.metric].bounds)
+    told = replace(found, notes=(*table.notes, *found.notes))
+    head = {"metric": table.metric, "statistic": "iqm", "design": "layouts", "reading": "expanded percentile"}
+    return {**head, "n": found.n, **interval(told)}
 
 
 def _score(table: Scores, design: Design, reading: Reading, options: Options) -> dict[str, Any]:
@@ -135,6 +154,7 @@ def interval(found: Interval) -> dict[str, Any]:
         **found.ends,
         "estimand": found.estimand,
         "method": found.method,
+        "cluster": found.cluster or None,
         "resamples": found.resamples,
         "seed": found.seed,
         "confidence": found.confidence,
@@ -142,80 +162,78 @@ def interval(found: Interval) -> dict[str, Any]:
     }
 
 
-def times(valid: Sequence[EpisodeMetrics]) -> list[dict[str, Any]]:
-    """Median times; what did not come within the search is censored at its end."""
-    return [_time(metric, valid) for metric in timed()]
+def times(valid: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> list[dict[str, Any]]:
+    """Times; what did not come within the search is censored at its end."""
+    return [_time(metric, valid, options) for metric in timed()]
 
 
-def _time(metric: Metric, valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
-    found, came = median(metric, valid)
-    head = {
-        "metric": metric.key,
-        "n": len(came),
-        "reached": sum(came),
-        "censored": len(came) - sum(came),
-        "unit": metric.of,
+def _time(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options) -> dict[str, Any]:
+    seen = watch(metric, valid)
+    n, reached = len(seen.came), sum(seen.came)
+    head = {"metric": metric.key, "n": n, "reached": reached, "censored": n - reached, "unit": metric.of}
+    found, mean = median(metric, seen, options), restricted_mean(metric, seen, options)
+    told = {
+        "horizon_s": None if mean is None else mean[0],
+        "restricted_mean": None if mean is None else mean[1].plain,
     }
     if found is None:
-        empty = {"median": None, "low": None, "high": None, "method": metric.interval}
-        return {**head, **empty, "notes": [f"no {metric.of} to time"]}
-    value, low, high = found.ends.values()
-    return {**head, "median": value, "low": low, "high": high, "method": found.method, "notes": list(found.notes)}
+        made = dict.fromkeys(("median", "low", "high", "cluster", "resamples", "seed", "exact"))
+        return {**head, **made, "method": "nothing to time", "notes": [f"no {metric.of} to time"], **told}
+    plain = found.plain
+    return {**head, "median": plain.pop("value"), **plain, **told}
 
 
-def coverage_curve(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
-    """Fraction scanned over search time: mean of the missions and the middle 95 % of them, point by point.
+def coverage_curve(valid: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> dict[str, Any]:
+    """Fraction scanned over search time: mean of the missions with its interval, and their middle 95 %, by the point.
 
     What was scanned stays scanned: a search that ended before the longest keeps its last value.
     """
     curves = [e.coverage_curve for e in valid if e.coverage_curve]
-    method = "mean of missions; low and high enclose the middle 95 % of missions at each time"
+    names = ("time_s", "mean", "mean_low", "mean_high", "low", "high")
     if not curves:
-        return {"time_s": [], "mean": [], "low": [], "high": [], "missions": 0, "method": method}
+        nothing = {"missions": 0, "method": "no mission searched", "cluster": None, "resamples": None, "seed": None}
+        return {**{name: [] for name in names}, **nothing, "notes": []}
     length = max(map(len, curves))
     table = np.array([[*curve, *[curve[-1]] * (length - len(curve))] for curve in curves])
+    layouts = [e.layout for e in valid if e.coverage_curve]
+    found = means(table, layouts, options)
     low, high = np.quantile(table, BAND, axis=0)
-    return {
-        "time_s": [k * CURVE_STEP_S for k in range(length)],
-        "mean": table.mean(axis=0).tolist(),
-        "low": low.tolist(),
-        "high": high.tolist(),
-        "missions": len(curves),
-        "method": method,
-    }
+    times = [k * CURVE_STEP_S for k in range(length)]
+    columns = (times, table.mean(axis=0).tolist(), list(found.low), list(found.high), low.tolist(), high.tolist())
+    return {**dict(zip(names, columns, strict=True)), "missions": len(curves), **found.made}
 
 
-def profile(valid: Sequence[EpisodeMetrics]) -> dict[str, Any]:
-    """Share of victims whose first confident report was less than tau off; one never found is below no tau."""
+def profile(valid: Sequence[EpisodeMetrics], options: Options) -> dict[str, Any]:
+    """Share of victims whose issue was less than tau off; one never issued is below no tau."""
     errors = profile_errors(valid)
-    method = "Clopper-Pearson at each tau, victims taken as independent"
     if not errors.size:
-        return {"tau_m": [], "share": [], "low": [], "high": [], "victims": 0, "method": method}
-    found = performance_profile(errors, TAUS_M)
-    ends = [clopper_pearson(round(value * errors.size), errors.size, unit="victims") for value in found]
+        nothing = {"victims": 0, "method": "no victims", "cluster": None, "resamples": None, "seed": None, "notes": []}
+        return {**{name: [] for name in ("tau_m", "share", "low", "high")}, **nothing}
+    layouts = [e.layout for e in valid for _ in e.victims]
+    found = shares(errors[:, None] < np.array(TAUS_M), layouts, options)
     return {
         "tau_m": list(TAUS_M),
-        "share": found.tolist(),
-        "low": [end.low for end in ends],
-        "high": [end.high for end in ends],
+        "share": performance_profile(errors, TAUS_M).tolist(),
+        "low": list(found.low),
+        "high": list(found.high),
         "victims": int(errors.size),
-        "method": method,
+        **found.made,
     }
 
 
-def seed_rows(g: Group) -> list[dict[str, Any]]:
+def seed_rows(g: Group, options: Options) -> list[dict[str, Any]]:
     """One row per seed that was flown, its INVALID missions counted; a metric is None where the seed has none."""
     rows = []
     for seed in sorted({e.seed for e in g.episodes}):
-        (own,) = summarise([e for e in g.episodes if e.seed == seed], [name for name, _ in g.condition])
-        found = {name: own.estimate(name) for name in SEED_BY_SEED}
+        mine = [e for e in g.episodes if e.seed == seed]
+        (own,) = summarise(mine, [name for name, _ in g.condition], options, SEED_BY_SEED)
         rows.append(
             {
                 "condition": g.id,
                 "seed": seed,
                 "missions": own.missions,
                 "invalid": own.invalid,
-                "metrics": {name: None if e is None else e.value for name, e in found.items()},
+                "metrics": {name: figure(own.estimate(name)) for name in SEED_BY_SEED},
             }
         )
     return rows

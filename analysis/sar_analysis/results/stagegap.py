@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from sar_analysis.metrics.catalogue import METRICS, Value
-from sar_analysis.metrics.findings import NEAR_M
-from sar_analysis.metrics.goals import longest_search_s, share_found, sought
+from sar_analysis.metrics.goals import LOST_M, longest_search_s, share_found, sought
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
 from sar_analysis.stage1.rows import Key, Stage1Row
@@ -28,6 +27,7 @@ from sar_core.errors import ContractError, MissingDataError, SarError
 
 CONFIDENCE = 0.95
 METHOD = "mean of paired differences, jackknife over layouts, t, given these seeds"
+MADE = {"cluster": "layout", "resamples": None, "seed": None}
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Shared:
 
 
 def shared_metrics(horizon_s: float) -> tuple[Shared, ...]:
-    """Both sides by one rule: a miss counts as the longest search in times and as 10 m in errors."""
+    """Both sides by one rule: a miss is the longest search in times and LOST_M in errors, and so is one farther off."""
 
     def flown_time(e: EpisodeMetrics) -> float | None:
         return _time(e.time_to_first_detection_s, horizon_s) if sought(e) else None
@@ -80,7 +80,7 @@ def _time(time_s: float | None, horizon_s: float) -> float:
 
 
 def _error(error_m: float | None) -> float:
-    return NEAR_M if error_m is None else error_m
+    return LOST_M if error_m is None else min(error_m, LOST_M)
 
 
 def stage_gap(pooled: Sequence[Group], rows: Sequence[Stage1Row], name: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def stage_gap(pooled: Sequence[Group], rows: Sequence[Stage1Row], name: str) -> 
             f"{name}: no mission pairs with a row; Stage 1 has {listed(sorted({row.policy for row in rows}))}, Stage 2 "
             f"flew {listed(flown)}; allowed: the same pattern names, seeds, episodes and victims"
         )
-    return {"file": name, "episode_set": rows[0].episode_set, "method": METHOD, "parts": parts}
+    return {"file": name, "episode_set": rows[0].episode_set, "method": METHOD, **MADE, "parts": parts}
 
 
 def check_pairs(episodes: Sequence[EpisodeMetrics], rows: Sequence[Stage1Row], name: str) -> None:
@@ -212,7 +212,7 @@ def _moved(shared: Shared, name: str, g: Group, rows: Mapping[int, Stage1Row]) -
         "high": None if low == high else high,
         "n": table.values.size,
         "layouts": len(set(table.layouts)),
-        "notes": list(table.notes),
+        "notes": [*table.notes, *(("all missions changed by as much: no interval",) if low == high else ())],
     }
 
 

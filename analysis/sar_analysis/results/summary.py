@@ -1,33 +1,35 @@
-"""What a condition's missions come to: rates with exact intervals, circular errors, strata by geometry and by noise.
+"""What a condition's missions come to: rates, circular errors, means and times, each with its interval over layouts.
 
 A condition is everything that was set the same: tier, world, vehicle, pattern, profile, drones, noise, victims or none.
-Only valid missions enter a figure; the invalid ones are counted beside it. Missions and victims are taken as
-independent here; intervals over crossed seeds and episodes are the bootstrap's business.
+Only valid missions enter a figure; the invalid ones are counted beside it. Every interval is over layouts, which
+missions share; intervals over crossed seeds and episodes are made from the crossed table.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.metrics.catalogue import Metric, estimated
+from sar_analysis.metrics.catalogue import COVERAGE_TIME_S, Metric, estimated
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
+from sar_analysis.stats import clustered
 from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.layouts import DEFAULT, Options
 from sar_analysis.stats.rates import clopper_pearson, order_quantile, poisson_rate
 from sar_analysis.stats.survival import median_time
 from sar_core.errors import InputError
 
 Floats = NDArray[np.float64]
 
-CONFIDENCE = 0.95
 CONDITION = ("tier", "world", "vehicle", "pattern", "profile", "drones", "sigma", "kappa", "victim_absent")
 NOISE = ("sigma", "kappa")
+EXTREME = "extreme, no interval"
 GDOP_EDGES = (1.2, 2.0, 4.0)
 """Between the geometries of three or four drones all round (1.15, 1.0), two at right angles (1.41), and worse."""
 
@@ -38,8 +40,8 @@ class Band:
 
     name: str
     detections: int
-    cep50_m: float | None
-    cep95_m: float | None
+    cep50_m: Interval | None
+    cep95_m: Interval | None
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,10 @@ class ConditionSummary:
     invalid: int
     invalid_reasons: tuple[tuple[str, int], ...]
     seeds: tuple[int, ...]
-    layouts: int
+    episodes: int
     victims: int
     flight_hours: float
     estimates: Mapping[str, Interval]
-    gdop_bands: tuple[Band, ...]
 
     def estimate(self, metric: str) -> Interval | None:
         """One figure by name; None where the condition cannot have it."""
@@ -69,10 +70,15 @@ class ConditionSummary:
 
 def plain_estimate(key: str, found: Interval) -> dict[str, Any]:
     """A figure as documents hold it."""
-    return {"metric": key, **found.ends, "n": found.n, "unit": found.unit, "method": found.method}
+    return {"metric": key, **found.plain}
 
 
-def summarise(episodes: Iterable[EpisodeMetrics], by: Sequence[str] = CONDITION) -> tuple[ConditionSummary, ...]:
+def summarise(
+    episodes: Iterable[EpisodeMetrics],
+    by: Sequence[str] = CONDITION,
+    options: Options = DEFAULT,
+    metrics: Sequence[str] | None = None,
+) -> tuple[ConditionSummary, ...]:
     """One summary per condition, in the order in which conditions first occur."""
     known = set(EpisodeMetrics.__dataclass_fields__)
     if unknown := [name for name in by if name not in known]:
@@ -80,75 +86,150 @@ def summarise(episodes: Iterable[EpisodeMetrics], by: Sequence[str] = CONDITION)
     groups: dict[tuple[Any, ...], list[EpisodeMetrics]] = {}
     for episode in episodes:
         groups.setdefault(tuple(getattr(episode, name) for name in by), []).append(episode)
-    return tuple(summary_of(group, tuple(zip(by, key, strict=True))) for key, group in groups.items())
+    return tuple(summary_of(group, tuple(zip(by, key, strict=True)), options, metrics) for key, group in groups.items())
 
 
-def summary_of(group: Sequence[EpisodeMetrics], condition: tuple[tuple[str, Any], ...] = ()) -> ConditionSummary:
-    """What these missions come to, as one condition."""
+def summary_of(
+    group: Sequence[EpisodeMetrics],
+    condition: tuple[tuple[str, Any], ...] = (),
+    options: Options = DEFAULT,
+    metrics: Sequence[str] | None = None,
+) -> ConditionSummary:
+    """What these missions come to, as one condition; of all metrics, or of those named."""
     valid = [e for e in group if e.valid]
     reasons = [e.invalid_reason or "no reason given" for e in group if not e.valid]
-    victims = [v for e in valid for v in e.victims]
+    asked = [m for m in estimated() if metrics is None or m.key in metrics]
     return ConditionSummary(
         condition=condition,
         missions=len(valid),
         invalid=len(reasons),
         invalid_reasons=tuple((reason, reasons.count(reason)) for reason in sorted(set(reasons))),
         seeds=tuple(sorted({e.seed for e in valid})),
-        layouts=len({e.episode for e in valid}),
-        victims=len(victims),
+        episodes=len({e.episode for e in valid}),
+        victims=sum(len(e.victims) for e in valid),
         flight_hours=sum(e.flight_hours for e in valid),
-        estimates={m.key: found for m in estimated() if (found := estimate(m, valid)) is not None},
-        gdop_bands=gdop_bands(victims),
+        estimates={m.key: found for m in asked if (found := estimate(m, valid, options)) is not None},
     )
 
 
-def estimate(metric: Metric, valid: Sequence[EpisodeMetrics]) -> Interval | None:
-    """A metric's figure over missions, by what the catalogue says of it; None where nothing is known."""
-    if metric.aggregate in ("share", "rate") and metric.counts is not None:
-        events, exposure = metric.counts(valid)
-        if exposure <= 0.0:
-            return None
-        if metric.aggregate == "share":
-            return clopper_pearson(events, int(exposure), CONFIDENCE, metric.of)
-        return poisson_rate(events, exposure, metric.of, CONFIDENCE)
-    if metric.aggregate == "quantile" and metric.samples is not None:
-        sampled = metric.samples(valid)
-        return order_quantile(sampled, metric.quantile, CONFIDENCE, metric.of) if sampled else None
-    values = [value for e in valid if (value := metric.at(e)) is not None]
-    if not values:
+def estimate(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> Interval | None:
+    """A metric's figure over missions, by what the catalogue says of it; None where nothing is known.
+
+    The interval is over layouts; the exact one of missions or victims taken as independent stands beside it.
+    """
+    if metric.mixed and not evenly_mixed(valid):
         return None
-    value, how = (min(values), "least of all") if metric.aggregate == "least" else (float(np.mean(values)), "mean")
-    return Interval(value, math.nan, math.nan, CONFIDENCE, how, "", n=len(values), unit=metric.of)
+    if metric.aggregate in ("share", "rate") and metric.counts is not None:
+        counted = [(*count, e.layout) for e in valid if (count := metric.counts(e)) is not None]
+        return _counted(metric, counted, options) if any(exposure > 0.0 for _, exposure, _ in counted) else None
+    if metric.aggregate == "quantile" and metric.samples is not None:
+        sampled = [(x, e.layout) for e in valid for x in metric.samples(e)]
+        if not sampled:
+            return None
+        values, layouts = _columns(sampled)
+        found = clustered.quantile(values, metric.quantile, layouts, options, metric.of)
+        return replace(found, exact=order_quantile(values, metric.quantile, options.confidence, metric.of))
+    own = [(value, e.layout) for e in valid if (value := metric.at(e)) is not None]
+    if not own:
+        return None
+    values, layouts = _columns(own)
+    if metric.aggregate == "least":
+        return extreme(min(values), len(values), metric.of, options)
+    return clustered.mean(values, layouts, options, metric.of, metric.bounds)
 
 
-def median(metric: Metric, valid: Sequence[EpisodeMetrics]) -> tuple[Interval | None, list[bool]]:
-    """A censored time's median, None without anything to time, and of each whether it came within its search.
+def evenly_mixed(valid: Sequence[EpisodeMetrics]) -> bool:
+    """Whether there are as many missions without victims as with."""
+    return 2 * sum(e.victim_absent for e in valid) == len(valid) > 0
+
+
+def _counted(metric: Metric, counted: Sequence[tuple[int, float, Hashable]], options: Options) -> Interval:
+    events, exposure, layouts = _columns(counted)
+    had, total = sum(events), sum(exposure)
+    if metric.aggregate == "share":
+        found = clustered.share(events, exposure, layouts, options, metric.of)
+        return replace(found, exact=clopper_pearson(had, int(total), options.confidence, metric.of))
+    found = clustered.rate(events, exposure, layouts, options, metric.of)
+    return replace(found, exact=poisson_rate(had, total, metric.of, options.confidence))
+
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[list[Any], ...]:
+    return tuple(map(list, zip(*rows, strict=True)))
+
+
+def extreme(value: float, n: int, unit: str, options: Options = DEFAULT) -> Interval:
+    """The least or the most of all that was seen, which has no interval: unseen missions may go further."""
+    notes = ("an extreme of what was seen: no interval says how far unseen missions go",)
+    return Interval(
+        value, math.nan, math.nan, options.confidence, EXTREME, "the least seen", None, None, notes, n, unit
+    )
+
+
+class Watch(NamedTuple):
+    """Times that may not come: how long each was watched for [s], whether it came within that, and its layout."""
+
+    durations: list[float]
+    came: list[bool]
+    layouts: list[Hashable]
+
+
+def watch(metric: Metric, valid: Sequence[EpisodeMetrics]) -> Watch:
+    """A censored time over missions.
 
     A report after the search (on the way home) is censored too. Every mission is watched for as long as it searched;
     if late reports counted while those without any left at the search's end, the late ones would look like all.
     """
-    watched = [] if metric.timed is None else metric.timed(valid)
-    came = [t is not None and t <= end for t, end in watched]
-    times = [t if seen and t is not None else end for (t, end), seen in zip(watched, came, strict=True)]
-    return median_time(times, came, CONFIDENCE) if times else None, came
+    made = Watch([], [], [])
+    for e in valid:
+        for at, end in () if metric.timed is None else metric.timed(e):
+            came = at is not None and at <= end
+            made.durations.append(at if came and at is not None else end)
+            made.came.append(came)
+            made.layouts.append(e.layout)
+    return made
 
 
-def gdop_bands(victims: Sequence[Victim]) -> tuple[Band, ...]:
-    """Errors at the first confident report, by the GDOP of that report; undefined GDOP is a band of its own."""
+def median(metric: Metric, seen: Watch, options: Options = DEFAULT) -> Interval | None:
+    """The median over layouts, Kaplan and Meier's own interval beside it; None without anything to time."""
+    if not seen.came:
+        return None
+    found = clustered.median_time(*seen, options, metric.of)
+    return replace(found, exact=median_time(seen.durations, seen.came, options.confidence, unit=metric.of))
+
+
+def restricted_mean(metric: Metric, seen: Watch, options: Options = DEFAULT) -> tuple[float, Interval] | None:
+    """The horizon [s], at most 240 s and no longer than any search, and the mean time up to it; a miss counts as it."""
+    horizon = min(COVERAGE_TIME_S, max(seen.durations, default=0.0))
+    if horizon <= 0.0:
+        return None
+    return horizon, clustered.rmst(seen.durations, seen.came, horizon, seen.layouts, options, metric.of)
+
+
+def gdop_bands(valid: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> tuple[Band, ...]:
+    """Errors at the issue, right or not, by the constellation's GDOP at it; undefined GDOP is a band of its own."""
+    victims = [(v, e.layout) for e in valid for v in e.victims if v.issued_s is not None]
     edges = (0.0, *GDOP_EDGES, math.inf)
     names = ["< 1.2", "1.2 - 2", "2 - 4", ">= 4"]
     bands = []
     for name, low, high in zip(names, edges[:-1], edges[1:], strict=True):
-        bands.append(_band(name, [v for v in victims if v.gdop is not None and low <= v.gdop < high]))
-    bands.append(_band("undefined", [v for v in victims if v.detected and v.gdop is None]))
+        own = [
+            (v, layout)
+            for v, layout in victims
+            if v.constellation_gdop is not None and low <= v.constellation_gdop < high
+        ]
+        bands.append(_band(name, own, options))
+    undefined = [(v, layout) for v, layout in victims if v.constellation_gdop is None]
+    bands.append(_band("undefined", undefined, options))
     return tuple(bands)
 
 
-def _band(name: str, victims: Sequence[Victim]) -> Band:
-    errors = [v.error_m for v in victims if v.error_m is not None]
-    if not errors:
+def _band(name: str, victims: Sequence[tuple[Victim, Hashable]], options: Options) -> Band:
+    found = [(v.error_m, layout) for v, layout in victims if v.error_m is not None]
+    if not found:
         return Band(name, 0, None, None)
-    return Band(name, len(errors), order_quantile(errors, 0.5).value, order_quantile(errors, 0.95).value)
+    errors, layouts = _columns(found)
+    ceps = (clustered.quantile(errors, q, layouts, options, "detected victims") for q in (0.5, 0.95))
+    return Band(name, len(errors), *ceps)
 
 
 def profile_errors(episodes: Iterable[EpisodeMetrics]) -> Floats:

@@ -8,8 +8,8 @@ nothing else is drawn from a population.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,6 +78,18 @@ class Difference:
     high: float
 
 
+@dataclass(frozen=True)
+class TierGap:
+    """Both tiers side by side; `left_out` counts each one's missions that the other has not."""
+
+    tiers: tuple[str, str]
+    pairs: int
+    left_out: tuple[int, int]
+    confidence: float
+    method: str
+    rows: tuple[Difference, ...]
+
+
 def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else factor * value
 
@@ -135,22 +147,25 @@ def missions_in(folder: Path) -> dict[tuple[Any, ...], TierMission]:
     return found
 
 
-def compare(first: Path, second: Path) -> dict[str, Any]:
+def compare(first: Path, second: Path) -> TierGap:
     """Both tiers side by side on the missions that both have."""
     a, b = missions_in(first), missions_in(second)
     shared = sorted(set(a) & set(b), key=str)
     if len(shared) < 2:
         raise MissingDataError(f"{first} and {second}: {len(shared)} missions in common; at least 2 are needed")
-    tiers = [" ".join(sorted({m.metrics.tier for m in side.values()})) for side in (a, b)]
-    rows = [_difference(name, unit, value, a, b, shared) for name, unit, value in MEASURES]
-    return {
-        "tiers": tiers,
-        "pairs": len(shared),
-        "left_out": [len(a) - len(shared), len(b) - len(shared)],
-        "confidence": CONFIDENCE,
-        "method": "mean of paired differences, t over missions",
-        "rows": [asdict(row) for row in rows if row is not None],
-    }
+    rows = (_difference(name, unit, value, a, b, shared) for name, unit, value in MEASURES)
+    return TierGap(
+        (_tiers(a), _tiers(b)),
+        len(shared),
+        (len(a) - len(shared), len(b) - len(shared)),
+        CONFIDENCE,
+        "mean of paired differences, t over missions",
+        tuple(row for row in rows if row is not None),
+    )
+
+
+def _tiers(missions: Mapping[tuple[Any, ...], TierMission]) -> str:
+    return " ".join(sorted({m.metrics.tier for m in missions.values()}))
 
 
 def _difference(

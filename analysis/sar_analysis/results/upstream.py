@@ -14,13 +14,11 @@ from typing import Any, Literal
 from sar_analysis.metrics.catalogue import METRICS, metric
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
-from sar_analysis.results.conditions import crossed
-from sar_analysis.results.summary import CONFIDENCE, median
-from sar_analysis.stats.designs import units_left_out
-from sar_analysis.stats.interval import Interval, jackknife_t
-from sar_analysis.stats.rates import clopper_pearson, order_quantile
-from sar_analysis.stats.statistics import mean_of
-from sar_core.errors import SarError
+from sar_analysis.results.summary import estimate, median, watch
+from sar_analysis.stats import clustered
+from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.layouts import DEFAULT, Options
+from sar_analysis.stats.rates import order_quantile
 
 AREA_M2, DRONES, PATTERN = 160_000.0, 4, "partitioned_lawnmower"
 HOLDS, FAILS, OPEN, UNMEASURED = "holds", "does not hold", "cannot be said", "not measured here"
@@ -44,7 +42,7 @@ class Claim:
     limit: float
     side: Literal["at most", "at least"]
     definition: str
-    measure: Callable[[Missions], Measured] | None = None
+    measure: Callable[[Missions, Options], Measured] | None = None
     shown: str | None = None
 
     @property
@@ -52,13 +50,13 @@ class Claim:
         return self.shown or f"{self.side} {_figure(self.metric, self.limit)}"
 
 
-def upstream_claims(episodes: Missions) -> list[dict[str, Any]]:
+def upstream_claims(episodes: Missions, options: Options = DEFAULT) -> list[dict[str, Any]]:
     """Every claim against every tier's valid missions."""
     valid = [e for e in episodes if e.valid]
     rows = []
     for tier in sorted({e.tier for e in episodes}):
         own = [e for e in valid if e.tier == tier]
-        rows += [_row(claim, tier, own) for claim in CLAIMS]
+        rows += [_row(claim, tier, own, options) for claim in CLAIMS]
     return rows
 
 
@@ -78,8 +76,8 @@ def _figure(key: str, limit: float) -> str:
     return f"{100 * limit:g} %" if entry.share else f"{limit:g} {entry.unit}"
 
 
-def _row(claim: Claim, tier: str, missions: Missions) -> dict[str, Any]:
-    measured = None if claim.measure is None else claim.measure(missions)
+def _row(claim: Claim, tier: str, missions: Missions, options: Options) -> dict[str, Any]:
+    measured = None if claim.measure is None else claim.measure(missions, options)
     return {
         "tier": tier,
         "claim": claim.words,
@@ -96,19 +94,21 @@ def _row(claim: Claim, tier: str, missions: Missions) -> dict[str, Any]:
 
 def _plain(measured: Measured) -> dict[str, Any]:
     if isinstance(measured, str):
-        return {**dict.fromkeys(("value", "low", "high")), "n": 0, "method": "", "why": measured}
-    return {**measured.ends, "n": measured.n, "method": measured.method, "why": ""}
+        return {"why": measured}
+    return {**measured.plain, "why": ""}
 
 
-def _error(pick: Callable[[Victim], float | None], views: int = 0) -> Callable[[Missions], Measured]:
+def _error(pick: Callable[[Victim], float | None], views: int = 0) -> Callable[[Missions, Options], Measured]:
     """The median error of found victims, of those seen from so many views at least."""
 
-    def measure(missions: Missions) -> Measured:
-        victims = [v for e in missions for v in e.victims if v.detected and (v.views or 0) >= views]
-        errors = [error for v in victims if (error := pick(v)) is not None]
-        if not errors:
+    def measure(missions: Missions, options: Options) -> Measured:
+        victims = [(v, e.layout) for e in missions for v in e.victims if v.detected and (v.views or 0) >= views]
+        found = [(error, layout) for v, layout in victims if (error := pick(v)) is not None]
+        if not found:
             return "no such victim was found"
-        return replace(order_quantile(errors, 0.5), method="order statistics, victims as independent")
+        errors, layouts = [error for error, _ in found], [layout for _, layout in found]
+        exact = order_quantile(errors, 0.5, options.confidence, "detected victims")
+        return replace(clustered.quantile(errors, 0.5, layouts, options, "detected victims"), exact=exact)
 
     return measure
 
@@ -126,38 +126,23 @@ def _alike(missions: Missions) -> list[EpisodeMetrics]:
     ]
 
 
-def _covering_time(missions: Missions) -> Measured:
-    own = _alike(missions)
-    found, came = median(METRICS["time_to_95_s"], own)
+def _covering_time(missions: Missions, options: Options) -> Measured:
+    seen = watch(METRICS["time_to_95_s"], _alike(missions))
+    found = median(METRICS["time_to_95_s"], seen, options)
     if found is None:
         return NOT_ALIKE
     if math.isinf(found.value):
-        return f"half never covered 95 % ({sum(came)} of {len(came)} did)"
+        return f"half never covered 95 % ({sum(seen.came)} of {len(seen.came)} did)"
     return found
 
 
-def _coverage(missions: Missions) -> Measured:
-    own = _alike(missions)
-    if not own:
-        return NOT_ALIKE
-    try:
-        table = crossed("coverage_240s", own)
-    except SarError as error:
-        return str(error)
-    value, n = float(table.values.mean()), table.values.size
-    low, high = jackknife_t(value, units_left_out(table, mean_of(table)), CONFIDENCE)
-    if low == high:
-        return Interval(value, math.nan, math.nan, CONFIDENCE, "mean; nothing varied", "", n=n)
-    method = "mean, jackknife over seeds and layouts, t"
-    return Interval(value, max(low, 0.0), min(high, 1.0), CONFIDENCE, method, "", n=n)
+def _coverage(missions: Missions, options: Options) -> Measured:
+    return estimate(METRICS["coverage_240s"], _alike(missions), options) or NOT_ALIKE
 
 
-def _found(missions: Missions) -> Measured:
-    victims = [v for e in _alike(missions) if e.detections is not None for v in e.victims]
-    if not victims:
-        return NOT_ALIKE
-    found = clopper_pearson(sum(v.detected for v in victims), len(victims), unit="victims")
-    return replace(found, method="Clopper-Pearson, victims as independent")
+def _found(missions: Missions, options: Options) -> Measured:
+    heard = [e for e in _alike(missions) if e.detections is not None]
+    return estimate(METRICS["victims_found"], heard, options) or NOT_ALIKE
 
 
 NOT_ALIKE = "no partitioned lawnmower with 4 drones on 160 000 m² was flown with victims and radio"

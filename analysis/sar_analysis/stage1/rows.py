@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sar_analysis.bags.textfiles import read_text
 from sar_core.errors import ContractError, InputError, MissingDataError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -32,8 +32,9 @@ class Stage1Row(BaseModel):
     seed: Count
     episode: Count
     episode_return: Annotated[Finite, Field(alias="return")]
-    schema_version: Literal[1] | None = None
+    schema_version: Literal[1, 2] | None = None
     stage: Literal[1] | None = None
+    layout: Count | None = None
     world: str | None = None
     episode_set: str | None = None
     episode_set_sha256: str | None = None
@@ -43,9 +44,15 @@ class Stage1Row(BaseModel):
     victim_absent: bool = False
     return_counts: dict[str, Count] | None = None
     coverage_240s: Annotated[Finite, Field(ge=0, le=1)] | None = None
+    time_to_95_s: Nonnegative | None = None
+    overlap_ratio: Annotated[Finite, Field(ge=0, le=1)] | None = None
+    issues: Count | None = None
     detections: Count | None = None
+    displaced: Count | None = None
     time_to_first_detection_s: Nonnegative | None = None
     localization_error_m: Nonnegative | None = None
+    errors_m: list[Nonnegative] | None = None
+    search_time_s: Nonnegative | None = None
     false_alarms: Count | None = None
     path_m: Nonnegative | None = None
     extra: dict[str, Any] | None = None

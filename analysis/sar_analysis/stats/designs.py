@@ -13,12 +13,21 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_analysis.stats.interval import Cluster
 from sar_analysis.stats.scores import Scores, listed
 from sar_analysis.stats.statistics import Counts, Statistic
 from sar_core.compiled import compiled
 from sar_core.errors import InputError
 
 Design = Literal["seeds", "seeds_layouts", "cluster", "stratified", "iid"]
+CLUSTERS: dict[Design, Cluster] = {
+    "seeds": "seed",
+    "seeds_layouts": "seed and layout",
+    "cluster": "episode within seed",
+    "stratified": "run",
+    "iid": "cell",
+}
+"""What each design takes as independent."""
 
 ESTIMANDS: dict[Design, str] = {
     "seeds": "new seeds on these episodes",
@@ -73,7 +82,7 @@ def sampler(scores: Scores, design: Design) -> Sampler:
     seeds, episodes = scores.values.shape
     cells = seeds * episodes
     if design == "seeds":
-        return lambda rng, n: np.repeat(_redrawn(rng, n, seeds), episodes, axis=1)
+        return lambda rng, n: np.repeat(redrawn(rng, n, seeds), episodes, axis=1)
     if design == "seeds_layouts":
         return _crossed_sampler(scores)
     if design == "stratified":
@@ -83,7 +92,7 @@ def sampler(scores: Scores, design: Design) -> Sampler:
         return lambda rng, n: _cluster_counts(
             _draw(rng, seeds, (n, seeds)), _draw(rng, episodes, (n, seeds, episodes)), cells
         )
-    return lambda rng, n: _redrawn(rng, n, cells)
+    return lambda rng, n: redrawn(rng, n, cells)
 
 
 def _crossed_sampler(scores: Scores) -> Sampler:
@@ -96,8 +105,8 @@ def _crossed_sampler(scores: Scores) -> Sampler:
             block_of[block] = start + k
 
     def sample(rng: np.random.Generator, n: int) -> Counts:
-        by_seed = _redrawn(rng, n, seeds)
-        by_block = np.concatenate([_redrawn(rng, n, len(blocks)) for blocks in groups], axis=1)
+        by_seed = redrawn(rng, n, seeds)
+        by_block = np.concatenate([redrawn(rng, n, len(blocks)) for blocks in groups], axis=1)
         counts: Counts = by_seed[:, :, None] * by_block[:, None, block_of]
         return counts.reshape(n, -1)
 
@@ -161,7 +170,7 @@ def _draw(rng: np.random.Generator, below: int, shape: tuple[int, ...]) -> Draws
     return rng.integers(0, below, shape, dtype=np.uint16)
 
 
-def _redrawn(rng: np.random.Generator, resamples: int, units: int) -> Counts:
+def redrawn(rng: np.random.Generator, resamples: int, units: int) -> Counts:
     """Counts (resamples, units) of as many draws as there are units."""
     return _count(_draw(rng, units, (resamples, units)), units, 1, np.zeros(units, dtype=np.intp))
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from sar_analysis.stats.aggregate import probability_of_improvement, wins
-from sar_analysis.stats.designs import CELLS_PER_CHUNK, ESTIMANDS, Design, check_design, sampler
+from sar_analysis.stats.designs import CELLS_PER_CHUNK, CLUSTERS, ESTIMANDS, Design, check_design, sampler
 from sar_analysis.stats.interval import Interval, Reading, percentile
 from sar_analysis.stats.resampling import RESAMPLES, bootstrap, check_paired, check_resamples, flags_of
 from sar_analysis.stats.scores import Array, Scores, listed
@@ -52,7 +52,10 @@ def improvement(
         dict.fromkeys((*first.notes, *second.notes, *flags_of(fewest.values, design, "percentile", low, high)))
     )
     estimand = f"P(improvement), runs not paired: {ESTIMANDS[design]}"
-    return Interval(value, low, high, confidence, f"{design} bootstrap, percentile", estimand, resamples, seed, notes)
+    method, n = f"{design} bootstrap, percentile", first.values.size + second.values.size
+    return Interval(
+        value, low, high, confidence, method, estimand, resamples, seed, notes, n, "missions", CLUSTERS[design]
+    )
 
 
 def paired_improvement(

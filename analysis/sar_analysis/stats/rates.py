@@ -107,8 +107,12 @@ def detectable_difference(deviation: float, units: int, power: float = POWER, co
         raise InputError(f"detectable difference: standard deviation {deviation}; allowed: finite and above 0")
     if not 1.0 - confidence < power < 1.0:
         raise InputError(f"detectable difference: power {power}; allowed: above {1.0 - confidence:g} and below 1")
-    freedom = units - 1
-    critical = float(scipy.stats.t.ppf(0.5 + 0.5 * confidence, freedom))
+    return deviation * needed_shift(units - 1, power, 1.0 - confidence) / math.sqrt(units)
+
+
+def needed_shift(freedom: int, power: float, alpha: float) -> float:
+    """How many standard errors off a value must be for a two-sided t-test to find it with this power."""
+    critical = float(scipy.stats.t.ppf(1.0 - 0.5 * alpha, freedom))
 
     def missing(shift: float) -> float:
         upper = scipy.stats.nct.sf(critical, freedom, shift)
@@ -119,7 +123,7 @@ def detectable_difference(deviation: float, units: int, power: float = POWER, co
     highest = critical
     while missing(highest) < 0.0:
         highest *= 2.0
-    return deviation * float(brentq(missing, 1e-9, highest, xtol=1e-12)) / math.sqrt(units)
+    return float(brentq(missing, 1e-9, highest, xtol=1e-12))
 
 
 def detectable_rate(missions: int, power: float = POWER) -> float:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from sar_analysis.stats.designs import CELLS_PER_CHUNK, ESTIMANDS, Design, check_design, defined, left_out, sampler
-from sar_analysis.stats.interval import READINGS, Interval, Reading, bca, jackknife_t, percentile
+from sar_analysis.stats.designs import (
+    CELLS_PER_CHUNK,
+    CLUSTERS,
+    ESTIMANDS,
+    Design,
+    check_design,
+    defined,
+    left_out,
+    sampler,
+)
+from sar_analysis.stats.interval import READINGS, Interval, Reading, bca, expanded_percentile, jackknife_t, percentile
 from sar_analysis.stats.scores import Array, Scores, listed
 from sar_analysis.stats.statistics import Statistic, difference_of, iqm_of
 from sar_core.errors import InputError
@@ -17,6 +27,8 @@ from sar_core.streams import stream
 RESAMPLES = 10_000
 MISSION_RESAMPLES = 2000
 FEW_SEEDS = 5
+ENOUGH_SEEDS = 10
+"""From here on a bootstrap over seeds and layouts covers what it claims; below, Student's t over seeds is used."""
 LEAST = 100
 ROUNDING = 1e-12
 
@@ -51,29 +63,27 @@ def paired(
     with np.errstate(invalid="ignore"):
         gaps = first.values - second.values
         interval = _interval(first, statistic, design, reading, resamples, seed, confidence, notes, gaps)
-    return dataclasses.replace(interval, estimand=f"difference, paired by seed and episode: {interval.estimand}")
+    return replace(interval, estimand=f"difference, paired by seed and episode: {interval.estimand}")
 
 
 def bootstrap_mean(values: Sequence[float] | Array, label: str) -> Interval:
-    """The mean of missions (n,) that each have a seed and a layout of their own, missions drawn again; percentile.
+    """The mean of missions (n,) that each have a seed and a layout of their own, missions drawn again.
 
-    ``label`` seeds the draws, so that the figures of one study do not share them.
+    One mission, and missions that are all alike, have no interval and say why. ``label`` seeds the draws, so that the
+    figures of one study do not share them.
     """
     data = np.asarray(values, dtype=np.float64)
-    draws = stream(f"bootstrap {label}").integers(0, len(data), (MISSION_RESAMPLES, len(data)))
-    low, high = np.quantile(data[draws].mean(axis=1), (0.025, 0.975))
-    estimand = "mean of new missions, taken as independent"
-    return Interval(
-        float(data.mean()),
-        float(low),
-        float(high),
-        0.95,
-        "bootstrap over missions, percentile",
-        estimand,
-        MISSION_RESAMPLES,
-        n=len(data),
-        unit="missions",
-    )
+    estimand, unit = "mean of new missions, taken as independent", "missions"
+    value, n = float(data.mean()), len(data)
+    if n < 2 or alike(data):
+        why = (
+            "one mission: says nothing about any other" if n < 2 else f"all {n} missions gave {value:g}: no spread seen"
+        )
+        return Interval(value, math.nan, math.nan, 0.95, "none", estimand, notes=(why,), n=n, unit=unit)
+    draws = stream(f"bootstrap {label}").integers(0, n, (MISSION_RESAMPLES, n))
+    low, high = expanded_percentile(data[draws].mean(axis=1), n, 0.95)
+    method = "bootstrap over missions, expanded percentile"
+    return Interval(value, low, high, 0.95, method, estimand, MISSION_RESAMPLES, n=n, unit=unit, cluster="mission")
 
 
 def distribution(scores: Scores, statistic: Statistic, design: Design, resamples: int, seed: int) -> Array:
@@ -121,10 +131,14 @@ def _interval(
     check_resamples(scores, resamples)
     value = float(defined(scores, statistic(np.ones((1, scores.values.size), dtype=np.uint16)), "tables")[0])
     values = scores.values if varying is None else varying
+    unit, cluster = "missions", CLUSTERS[design]
+    made = Interval(
+        value, math.nan, math.nan, confidence, "", ESTIMANDS[design], n=values.size, unit=unit, cluster=cluster
+    )
     if reading == "t":
         low, high = jackknife_t(value, left_out(scores, design, statistic), confidence)
         flags = (*notes, *flags_of(values, design, reading, low, high))
-        return Interval(value, low, high, confidence, f"{design} jackknife, t", ESTIMANDS[design], notes=flags)
+        return replace(made, low=low, high=high, method=f"{design} jackknife, t", notes=flags)
     found = distribution(scores, statistic, design, resamples, seed)
     if reading == "percentile" or alike(values) or alike(found):
         low, high = percentile(found, confidence)
@@ -132,7 +146,7 @@ def _interval(
         low, high = bca(found, value, left_out(scores, design, statistic), confidence)
     flags = (*notes, *flags_of(values, design, reading, low, high))
     method = f"{design} bootstrap, {reading}"
-    return Interval(value, low, high, confidence, method, ESTIMANDS[design], resamples, seed, flags)
+    return replace(made, low=low, high=high, method=method, resamples=resamples, seed=seed, notes=flags)
 
 
 def alike(values: Array) -> bool:

@@ -26,7 +26,7 @@ def iqm_of(scores: Scores) -> Statistic:
     cells = finite_cells(scores, "the IQM")
     order = np.argsort(cells, kind="stable")
     ordered = cells[order]
-    return lambda counts: _trimmed_means(counts, order, ordered)
+    return lambda counts: trimmed_means(counts, order, ordered)
 
 
 def mean_of(scores: Scores) -> Statistic:
@@ -80,13 +80,16 @@ def finite_cells(scores: Scores, what: str) -> Array:
 
 
 @compiled
-def _trimmed_means(counts: Counts, order: NDArray[np.intp], ordered: Array) -> Array:
-    """Mean of the middle half of each resample; ``ordered`` are the cells ascending, ``order`` their places."""
+def trimmed_means(counts: Counts, order: NDArray[np.intp], ordered: Array) -> Array:
+    """Mean of the middle half of each resample; ``ordered`` are the cells ascending, ``order`` their places in counts.
+
+    Cells that are drawn together share a place.
+    """
     means = np.empty(len(counts))
     for b in range(len(counts)):
         total = 0
         for i in range(len(order)):
-            total += counts[b, i]
+            total += counts[b, order[i]]
         if total == 0:
             means[b] = np.nan
             continue
@@ -117,7 +120,7 @@ def _quantiles(counts: Counts, order: NDArray[np.intp], ordered: Array, q: float
     for b in range(len(counts)):
         total = 0
         for i in range(len(order)):
-            total += counts[b, i]
+            total += counts[b, order[i]]
         if total == 0:
             found[b] = np.nan
             continue
@@ -134,4 +137,77 @@ def _quantiles(counts: Counts, order: NDArray[np.intp], ordered: Array, q: float
             seen += counts[b, order[i]]
         share = place - below
         found[b] = left if share == 0.0 or ordered[i] == left else left + share * (ordered[i] - left)
+    return found
+
+
+@compiled
+def order_quantiles(counts: Counts, order: NDArray[np.intp], ordered: Array, q: float) -> Array:
+    """The smallest value of each resample with at least a share q at or below it; never between two values."""
+    found = np.empty(len(counts))
+    for b in range(len(counts)):
+        total = 0
+        for i in range(len(order)):
+            total += counts[b, order[i]]
+        if total == 0:
+            found[b] = np.nan
+            continue
+        rank = max(np.ceil(q * total), 1.0)
+        seen = 0
+        i = -1
+        while seen < rank:
+            i += 1
+            seen += counts[b, order[i]]
+        found[b] = ordered[i]
+    return found
+
+
+@compiled
+def censored_medians(
+    counts: Counts, order: NDArray[np.intp], ordered: Array, observed: NDArray[np.bool_], half: float
+) -> Array:
+    """First time at which each resample's product-limit curve is down to ``half``, inf where never; order as below."""
+    found = np.empty(len(counts))
+    for b in range(len(counts)):
+        at_risk = 0.0
+        for i in range(len(order)):
+            at_risk += counts[b, order[i]]
+        found[b] = np.nan if at_risk == 0.0 else np.inf
+        survival = 1.0
+        for i in range(len(order)):
+            drawn = counts[b, order[i]]
+            if drawn == 0:
+                continue
+            if observed[i]:
+                survival *= 1.0 - drawn / at_risk
+                if survival <= half:
+                    found[b] = ordered[i]
+                    break
+            at_risk -= drawn
+    return found
+
+
+@compiled
+def restricted_means(
+    counts: Counts, order: NDArray[np.intp], ordered: Array, observed: NDArray[np.bool_], horizon: float
+) -> Array:
+    """Area under each resample's product-limit curve up to the horizon; of equal times events stand first."""
+    found = np.empty(len(counts))
+    for b in range(len(counts)):
+        at_risk = 0.0
+        for i in range(len(order)):
+            at_risk += counts[b, order[i]]
+        if at_risk == 0.0:
+            found[b] = np.nan
+            continue
+        area, survival, before = 0.0, 1.0, 0.0
+        for i in range(len(order)):
+            drawn = counts[b, order[i]]
+            if drawn == 0:
+                continue
+            area += survival * (ordered[i] - before)
+            before = ordered[i]
+            if observed[i]:
+                survival *= 1.0 - drawn / at_risk
+            at_risk -= drawn
+        found[b] = area + survival * (horizon - before)
     return found

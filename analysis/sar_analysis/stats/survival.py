@@ -5,7 +5,8 @@ A victim not found and an area not covered are censored at the end of the search
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,24 +74,35 @@ def band(curve: SurvivalCurve, confidence: float = 0.95) -> tuple[Array, Array]:
     return low, high
 
 
-def median_time(times: ArrayLike, observed: ArrayLike, confidence: float = 0.95) -> Interval:
+def median_time(
+    times: ArrayLike, observed: ArrayLike, confidence: float = 0.95, worth: float | None = None, unit: str = "missions"
+) -> Interval:
     """The first time by which half have had it, inf where half never did; the interval inverts the band at one half.
 
     Brookmeyer & Crowley 1982 with the log(-log) scale: the times at which one half lies within the survival's limits.
+    So few missions that all lie on one side of the median too often (fewer than 6 at 95 %) have no interval. ``worth``
+    is how many independent ones they are, where they are not: Greenwood's variance grows by as much.
     """
     curve = kaplan_meier(times, observed)
     n, found = np.size(np.asarray(times)), int(curve.events.sum())
-    low, high = band(curve, confidence)
+    effective = n if worth is None else worth
+    low, high = band(replace(curve, greenwood=curve.greenwood * (n / effective)), confidence)
     value, early, late = (_first(curve.times, limit) for limit in (curve.survival, low, high))
+    needed = math.ceil(math.log2(2.0 / (1.0 - confidence)))
     notes = []
     if np.isinf(value):
         notes.append(f"median not reached: {found} of {n} had the event")
-    elif np.isinf(late):
+    if effective < needed:
+        early = late = math.nan
+        told = f"{n} {unit}" if worth is None else f"{worth:.3g} effective {unit}"
+        notes.append(f"no interval: {told}, and a median's takes {needed}")
+    elif early == late < np.inf:
+        notes.append("no width: the times about the median are all alike, which does not make it certain")
+    elif np.isfinite(value) and np.isinf(late):
         notes.append(f"the upper end is not reached: {found} of {n} had the event")
-    if n == 1:
-        notes.append("one mission: says nothing about any other")
-    estimand = "median time, missions taken as independent"
-    return Interval(value, early, late, confidence, "Kaplan-Meier, log-log", estimand, notes=tuple(notes), n=n)
+    estimand = f"median time, {unit} taken as independent"
+    method = "Kaplan-Meier, log-log"
+    return Interval(value, early, late, confidence, method, estimand, notes=tuple(notes), n=n, unit=unit)
 
 
 def _first(times: Array, curve: Array) -> float:

@@ -1,0 +1,135 @@
+"""Does geometry predict the error? Fixes of victims looked at at fixed times, whatever was thought of them.
+
+At the moment of a confident report the question cannot be asked: confidence selects on geometry and error alike, and
+what is left shows no relation. So the looks are at times that nobody chose. A mission's looks and a layout's missions
+are no independent samples: every interval draws whole layouts again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sar_analysis.results.summary import GDOP_EDGES
+from sar_analysis.stats import clustered
+from sar_analysis.stats.correlation import spearman
+from sar_analysis.stats.interval import Interval
+from sar_core.errors import InputError
+
+Floats = NDArray[np.float64]
+
+BANDS = ("< 1.2", "1.2 - 2", "2 - 4", ">= 4", "undefined")
+DILUTIONS = ("path_gdop", "constellation_gdop", "information_dop_m")
+UNIT = "looks"
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What was held of victims, one entry per look (n,): search time, how far off, three dilutions (NaN: undefined),
+    independent views, and the layout it was flown in. An infinite error is that of a victim not placed yet."""
+
+    layouts: tuple[Hashable, ...]
+    time_s: Floats
+    error_m: Floats
+    path_gdop: Floats
+    constellation_gdop: Floats
+    information_dop_m: Floats
+    views: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        sizes = {name: len(getattr(self, name)) for name in ("layouts", "time_s", "error_m", *DILUTIONS, "views")}
+        if len(set(sizes.values())) != 1:
+            told = ", ".join(f"{size} {name}" for name, size in sizes.items())
+            raise InputError(f"looks: {told}; allowed: as many of each")
+        if not (self.error_m >= 0.0).all() or not np.isfinite(self.time_s).all():
+            raise InputError("looks: an error below 0 or NaN, or a time that is not finite; allowed: errors from 0")
+
+    def where(self, mask: NDArray[np.bool_]) -> Looks:
+        """Only these looks."""
+        kept = np.flatnonzero(mask)
+        columns = (getattr(self, name)[kept] for name in ("time_s", "error_m", *DILUTIONS, "views"))
+        return Looks(tuple(self.layouts[k] for k in kept.tolist()), *columns)
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """The times at which was looked."""
+        return tuple(np.unique(self.time_s).tolist())
+
+
+class ErrorBand(NamedTuple):
+    """Errors of the looks whose constellation GDOP lay in one band; None where there are none."""
+
+    name: str
+    n: int
+    cep50_m: Interval | None
+    cep95_m: Interval | None
+
+
+class Correlation(NamedTuple):
+    """Spearman's rho of one dilution with the error at one time (None: all times); ``n`` looks had it defined."""
+
+    dilution: str
+    time_s: float | None
+    n: int
+    rho: Interval | None
+
+
+class ErrorByViews(NamedTuple):
+    """Errors at one time of the looks that rest on as many views. ``root_m``: the median that 1 / sqrt(N) leads to
+    expect from that of the fewest views of two or more; None below."""
+
+    time_s: float
+    views: int
+    n: int
+    cep50_m: Interval
+    cep95_m: Interval
+    root_m: float | None
+
+
+def error_bands(looks: Looks) -> tuple[ErrorBand, ...]:
+    """Errors by band of constellation GDOP, undefined a band of its own; the bands are those of `GDOP_EDGES`."""
+    gdop = looks.constellation_gdop
+    place = np.where(np.isnan(gdop), len(BANDS) - 1, np.searchsorted(GDOP_EDGES, gdop, side="right"))
+    found = []
+    for k, name in enumerate(BANDS):
+        mine = looks.where(place == k)
+        n = len(mine.error_m)
+        found.append(ErrorBand(name, n, _cep(mine, 0.5), _cep(mine, 0.95)) if n else ErrorBand(name, 0, None, None))
+    return tuple(found)
+
+
+def correlations(looks: Looks) -> tuple[Correlation, ...]:
+    """Each dilution with the error, over all times and then at each; only looks in which it is defined."""
+    found = []
+    for time_s in (None, *looks.times):
+        then = looks if time_s is None else looks.where(looks.time_s == time_s)
+        for name in DILUTIONS:
+            mine = then.where(np.isfinite(getattr(then, name)))
+            rho = spearman(getattr(mine, name), mine.error_m, mine.layouts, unit=UNIT)
+            found.append(Correlation(name, time_s, len(mine.error_m), rho))
+    return tuple(found)
+
+
+def errors_by_views(looks: Looks) -> tuple[ErrorByViews, ...]:
+    """Errors by number of views at each time, beside what 1 / sqrt(N) says."""
+    found: list[ErrorByViews] = []
+    for time_s in looks.times:
+        then = looks.where(looks.time_s == time_s)
+        start: tuple[int, float] | None = None
+        for views in np.unique(then.views).tolist():
+            mine = then.where(then.views == views)
+            median = _cep(mine, 0.5)
+            if start is None and views >= 2 and math.isfinite(median.value):
+                start = (views, median.value)
+            root = None if start is None else start[1] * math.sqrt(start[0] / views)
+            found.append(ErrorByViews(time_s, views, len(mine.error_m), median, _cep(mine, 0.95), root))
+    return tuple(found)
+
+
+def _cep(looks: Looks, q: float) -> Interval:
+    return clustered.quantile(looks.error_m, q, looks.layouts, unit=UNIT)
