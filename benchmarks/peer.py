@@ -17,14 +17,24 @@ from sar_core.compiled import compiled
 from sar_core.errors import MissingDependencyError
 from sar_core.geometry import BOX
 from sar_sim.vehicle import autopilot as ap
-from sar_sim.vehicle import estimator as est
 from sar_sim.vehicle import vehicle as kernel
 from sar_sim.vehicle.airframe import Vehicle
-from sar_sim.vehicle.rigidbody import BODY, GRAVITY, ROTOR, Airframe, rotate, rotor_wrench
-from sar_sim.vehicle.wind import AIR, GUST, GUST_LAW, gust_coefficients, moving_air
+from sar_sim.vehicle.rigidbody import GRAVITY, ROTOR, Airframe, rotate, rotor_wrench
+from sar_sim.vehicle.rows import (
+    GPS_NOISE,
+    N_HEADING,
+    NOISE,
+    SCRATCH,
+    SLOW_EVERY,
+    SLOW_NOISE,
+    Normals,
+    Records,
+    Rows,
+    make_rows,
+)
+from sar_sim.vehicle.wind import AIR, LAW, gust_coefficients, moving_air
 
 Floats = NDArray[np.float64]
-Records = NDArray[np.void]
 
 
 def load_mujoco() -> Any:
@@ -60,83 +70,33 @@ def control(
     qpos: Floats,
     qvel: Floats,
     wrench: Floats,
-    rows: Floats,
-    memory: Floats,
-    error: Floats,
-    gust: Floats,
-    aids: Floats,
-    setpoints: Floats,
-    noise: Floats,
-    slow_noise: Floats,
-    gps_noise: Floats,
+    rows: Rows,
+    normals: Normals,
     wind: Floats,
-    frames: Records,
-    gain_sets: Records,
-    decay: Floats,
-    mix: Floats,
-    unmix: Floats,
-    filters: Records,
-    sensors: Records,
-    scale: Floats,
+    constants: Records,
     first_step: int,
     k: int,
-    law: Floats,
-    work: Floats,
+    scratch: Records,
 ) -> None:
     """One step for all bodies: MuJoCo's state in, forces and torques on the bodies out. Arguments as in our kernel."""
-    frame, gains, filter_gains, sensor = frames[0], gain_sets[0], filters[0], sensors[0]
-    command = work[1]
+    c, work = constants[0], scratch[0]
     step = first_step + k
-    for i in range(rows.shape[0]):
-        s, e = rows[i], error[i]
-        slow = slow_noise[i, step // kernel.SLOW_EVERY % slow_noise.shape[1]]
+    for i in range(rows.body.shape[0]):
+        s, e, gust, own = rows.body[i], rows.error[i], rows.gust[i], normals.steps[i, k]
+        air, law = gust[AIR:], gust[LAW:]
+        slow = normals.slow[i, step // SLOW_EVERY % normals.slow.shape[1]]
         vx, vy, vz = s[3], s[4], s[5]
         _read_body(qpos, qvel, i, s)
         if step > 0:
-            ax, ay, az = (s[3] - vx) / kernel.STEP_S, (s[4] - vy) / kernel.STEP_S, (s[5] - vz) / kernel.STEP_S
-            kernel.sense(
-                s,
-                e,
-                ax,
-                ay,
-                az,
-                1.0,
-                noise[i],
-                k,
-                step,
-                gps_noise[i],
-                slow[kernel.N_HEADING],
-                filter_gains,
-                sensor,
-                aids[i],
-                work[7],
-                work[8],
-            )
-        kernel.decide(
-            s,
-            memory[i],
-            e,
-            setpoints[i],
-            True,
-            noise[i],
-            k,
-            step,
-            frame.gear_height,
-            gains,
-            mix,
-            unmix,
-            sensor,
-            command,
-            work[3],
-            work[4],
-            work[5],
-            work[6],
-        )
+            acceleration = (s[3] - vx) / kernel.STEP_S, (s[4] - vy) / kernel.STEP_S, (s[5] - vz) / kernel.STEP_S
+            fix, heading = normals.fixes[0, i], slow[N_HEADING]
+            kernel.sense(s, e, rows.aids[i], acceleration, 1.0, own, fix, heading, step, c, work)
+        kernel.decide(s, rows.memory[i], e, rows.setpoints[i], True, own, step, c, work)
         if k == 0:
-            gust_coefficients(s, wind, kernel.SLOW_EVERY * kernel.STEP_S, law[i])
-        if step % kernel.SLOW_EVERY == 0:
-            moving_air(gust[i], law[i], wind, slow[0], slow[1], slow[2], gust[i, AIR:])
-        _push(frame, s, scale, decay, command, gust[i, AIR:], wrench[i + 1])
+            gust_coefficients(s, wind, SLOW_EVERY * kernel.STEP_S, law)
+        if step % SLOW_EVERY == 0:
+            moving_air(gust, law, wind, slow[0], slow[1], slow[2], air)
+        _push(c.airframe, s, rows.scale[i], c.decay, work.command, air, wrench[i + 1])
 
 
 @compiled
@@ -184,26 +144,16 @@ class MujocoFleet:
         self._model = self._mj.MjModel.from_xml_string(model_xml(frame, spawns, obstacles))
         self._data = self._mj.MjData(self._model)
         n = len(spawns)
-        self._rows = np.zeros((n, BODY))
         hover = frame.mass * GRAVITY / (4.0 * frame.thrust_max)
-        self._rows[:, ROTOR:] = hover ** (1.0 / frame.thrust_exponent)
-        self._memory = np.zeros((n, ap.MEMORY))
-        setpoints = np.full((n, ap.SETPOINT), np.nan)
+        self._rows = make_rows(n)
+        self._rows.body[:, ROTOR:] = hover ** (1.0 / frame.thrust_exponent)
+        setpoints = self._rows.setpoints
         setpoints[:, 0], setpoints[:, 1], setpoints[:, 2] = spawns[:, 1], spawns[:, 0], -spawns[:, 2]
         setpoints[:, ap.SP_YAW] = math.pi / 2
-        constants = vehicle.constants
-        for row in self._memory:
-            ap.reset_memory(row, constants[1][0], True, math.pi / 2)
-        self._before: tuple[Any, ...] = (
-            self._rows,
-            self._memory,
-            np.zeros((n, est.ERROR)),
-            np.zeros((n, GUST)),
-            np.zeros((n, est.AIDS)),
-            setpoints,
-        )
-        self._after: tuple[Any, ...] = (wind_ned, *constants, np.ones(4))
-        self._scratch: tuple[Any, ...] = (np.zeros((n, GUST_LAW)), np.zeros((kernel.SCRATCH, 4)))
+        self._constants, self._wind = vehicle.constants, wind_ned
+        for row in self._rows.memory:
+            ap.reset_memory(row, self._constants["gains"][0], True, math.pi / 2)
+        self._scratch = np.zeros(1, dtype=SCRATCH)
         self._rng = np.random.default_rng(0)
         self._step = 0
 
@@ -215,14 +165,25 @@ class MujocoFleet:
     def run(self, seconds: int) -> None:
         """Advance by whole seconds, 250 steps each."""
         data, model, mj_step = self._data, self._model, self._mj.mj_step
-        state = (data.qpos, data.qvel, data.xfrc_applied, *self._before)
-        n = len(self._rows)
+        n = self._rows.body.shape[0]
         for _ in range(seconds):
-            noise = self._rng.standard_normal((n, 250, kernel.NOISE))
-            slow = self._rng.standard_normal((n, 50, kernel.SLOW_NOISE))
-            gps = self._rng.standard_normal((n, kernel.GPS_NOISE))
+            normals = Normals(
+                steps=self._rng.standard_normal((n, 250, NOISE)),
+                slow=self._rng.standard_normal((n, 50, SLOW_NOISE)),
+                fixes=self._rng.standard_normal((1, n, GPS_NOISE)),
+            )
             for k in range(250):
-                arguments: Any = (*state, noise, slow, gps, *self._after, self._step, k, *self._scratch)
-                control(*arguments)
+                control(
+                    data.qpos,
+                    data.qvel,
+                    data.xfrc_applied,
+                    self._rows,
+                    normals,
+                    self._wind,
+                    self._constants,
+                    self._step,
+                    k,
+                    self._scratch,
+                )
                 mj_step(model, data)
             self._step += 250
