@@ -18,6 +18,7 @@ from hypothesis import settings
 from mcap.reader import make_reader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+pytest.register_assert_rewrite("tests.packaging.published")
 settings.register_profile("house", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("house")

@@ -16,7 +16,7 @@ from sar_analysis.table import analyze
 from sar_eval.cli.analysis import mission_table
 from sar_eval.cli.app import main
 from tests.integration.conftest import Run
-from tests.unit.sar_analysis.test_degenerate import bag, campaign
+from tests.unit.sar_analysis.campaigns import bag, campaign
 
 Here = Callable[..., tuple[int, str, str]]
 REGISTRATION = {
@@ -62,7 +62,7 @@ def test_analyze_prints_missions_conditions_and_warnings(sar_eval: Run, runs: Pa
     done = sar_eval("analyze", runs, "--by", "pattern", "--csv", tmp_path / "m.csv")
     assert done.returncode == 0, done.stderr
     assert "Stage 2 (embedded): 5 missions, 1 invalid" in done.stdout
-    assert "0 of 4: 0.0 % [0.0, 60.2]" in done.stdout
+    assert "0 of 4: 0.0 % [0.0, 84.2]" in done.stdout, "two layouts, each worth one mission"
     assert "invalid: s2-e0 (takeoff_timeout)" in done.stderr
     with open(tmp_path / "m.csv", newline="") as stream:
         assert len(list(csv.DictReader(stream))) == 5
@@ -141,3 +141,17 @@ def test_help_teaches_with_an_example(here: Here, verb: tuple[str, ...]) -> None
     code, stdout, _ = here(*verb, "--help")
     assert code == 0
     assert f"sar-eval {' '.join(verb)} " in stdout
+
+
+def test_what_a_campaign_would_find_is_said_before_it_is_flown(here: Here, tmp_path: Path) -> None:
+    code, told, _ = here("detectable", "--base", "0.25", "--layouts", "50", "--seeds", "3")
+    assert code == 0 and "above: from 41.4 %, a difference of 16.4 points" in told and "with twice the layouts" in told
+    code, told, _ = here("detectable", "--base", "0.25", "--prereg", str(registration(tmp_path)), "--json")
+    assert code == 0 and json.loads(told)["campaign"]["layouts"] == 2
+    for arguments, why in (
+        (["--base", "0.25"], "give --layouts and --seeds, or --prereg"),
+        (["--base", "1.5", "--layouts", "9", "--seeds", "1"], "base 1.5; allowed: above 0 and below 1"),
+        (["--base", "0.2", "--layouts", "9", "--prereg", "x.yaml"], "either it or both"),
+    ):
+        code, _, error = here("detectable", *arguments)
+        assert code == 1 and why in error

@@ -27,6 +27,7 @@ FLYING_VERBS = (
     "reliability",
     "patterns",
     "encounters",
+    "views",
     "replay",
 )
 VERBS = (*FLYING_VERBS, "sitl", "draw", "doctor", "bench", "world check", "bag check", "bag repair")
@@ -53,6 +54,11 @@ RESULT_FIELDS = {
     "drones": list,
     "victims": list,
     "detections": int,
+    "issues": int,
+    "displaced": int,
+    "decoys": list,
+    "issue_events": list,
+    "adr149": dict,
     "false_alarms": int,
     # Nothing is found in so short a flight.
     "localization_error_m": type(None),
@@ -107,7 +113,7 @@ def test_json_is_one_line_and_keeps_the_schema(flown):
     assert done.stdout.count("\n") == 1
     record = json.loads(done.stdout, parse_constant=pytest.fail)
     assert list(record) == ["schema_version", "result", "run"]
-    assert record["schema_version"] == 1
+    assert record["schema_version"] == 2
     result, run = record["result"], record["run"]
     assert {key: kind for key, kind in RESULT_FIELDS.items() if type(result[key]) is not kind} == {}
     assert [set(drone) >= DRONE_FIELDS for drone in result["drones"]] == [True, True]

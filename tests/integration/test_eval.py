@@ -17,8 +17,8 @@ from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_eval.bag.check import check_bag
 from sar_eval.campaign.ledger import read_ledger
 from sar_eval.campaign.publication import RECORDS, publish, renew
-from tests.packaging.test_results import CHECKS
-from tests.unit.sar_eval.campaign.test_publication import committed_sources
+from tests.packaging.published import CHECKS
+from tests.unit.sar_eval.campaign.checkout import committed_sources
 
 SMALL = ("eval", "--seeds", "2-5", "--episodes", "0", "--pattern", "spiral", "--json")
 MISSIONS = 6

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import matplotlib.image
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 from sar_analysis.render.page import render
 from sar_analysis.render.replaydata import Replay, make_replay, pack
 from sar_analysis.results.document import build_results
+from sar_analysis.results.model import Document
 from sar_analysis.table import analyze
 from sar_eval.episode.flight import fly_episode
 from sar_eval.scenario.model import Scenario
@@ -36,24 +36,25 @@ LIT = """(() => {
 
 
 @pytest.fixture(scope="module")
-def flown(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[Replay]]:
-    """A whole mission (with a false alarm), one in which a drone falls, and one made by hand: a report 40 m off."""
+def flown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Document, list[Replay]]:
+    """A whole mission (with a false alarm), one in which a drone falls, and one made by hand: a decoy issued."""
     runs = tmp_path_factory.mktemp("page") / "runs"
     whole = Scenario(world="village", drones=4, victims=2, decoys=6)
     fly_episode(prepare(whole, 3, 1), runs / "whole")
     fault = {"kind": "drone_lost", "drone": 2, "begin_s": 4.0}
     fly_episode(prepare(Scenario(world="village", drones=3, duration_s=15.0, faults=[fault]), 3, 1), runs / "crash")
     path = straight(20.0, np.array([[20.0, 20.0, 30.0]]), np.array([[2.0, 1.0, 0.0]]))
-    alarm = [report(8.0, 60.0, 60.0, 0.3), report(12.0, 60.0, 60.0, 0.95)]
-    Made(path, 2.0, 18.0, devices=[(7, 0, (20.0, 60.0, 0.5))], reports=alarm).write(runs / "alarm")
+    alarm = [report(t, 60.0, 60.0, p, address=9) for t, p in ((8.0, 0.3), (12.0, 0.95))]
+    devices = [(7, 0, (20.0, 60.0, 0.5)), (9, 2, (62.0, 60.0, 0.5))]
+    Made(path, 2.0, 18.0, devices=devices, reports=alarm).write(runs / "alarm")
     table = analyze(runs, workers=1)
     results = build_results(table, resamples=200)
     keys = {e.episode_id: table.bags[e.key] for e in table.episodes}
-    return results, [make_replay(keys[row["episode_id"]]) for row in results["result"]["episodes"]]
+    return results, [make_replay(keys[row.episode_id]) for row in results.result.episodes]
 
 
 @pytest.fixture(scope="module")
-def page(flown: tuple[dict[str, Any], list[Replay]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(flown: tuple[Document, list[Replay]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("page") / "report.html"
     file.write_text(render(*multiplied(*flown, COUNT)), encoding="utf-8")
     return file
@@ -97,7 +98,7 @@ def painted(browser: Browser, selector: str, colour: tuple[int, int, int], folde
 
 
 def test_150_episodes_load_without_a_complaint_and_stay_small(
-    browser: Browser, page: Path, flown: tuple[dict[str, Any], list[Replay]]
+    browser: Browser, page: Path, flown: tuple[Document, list[Replay]]
 ) -> None:
     assert page.stat().st_size < LIMIT_BYTES
     assert max(len(pack(replay.data)) * 3 // 4 for replay in flown[1]) < 40_000
@@ -125,10 +126,10 @@ def test_a_collision_picked_from_the_table_is_shown(browser: Browser, tmp_path: 
 
 
 def test_a_false_alarm_picked_from_the_table_is_shown(browser: Browser, tmp_path: Path) -> None:
-    text = pick(browser, "alarms", "false_alarm", "made")
+    text = pick(browser, "alarms", "decoy", "made")
     assert text.startswith("12.0 s") and "confidence 0.950" in text
     assert browser.run("document.querySelectorAll('#report-layer .report.wrong').length") == 1
-    assert "false alarms so far1" in browser.run("document.getElementById('facts').textContent")
+    assert "decoy alarms so far1" in browser.run("document.getElementById('facts').textContent")
     assert painted(browser, "#map", VERMILLION, tmp_path) > 50
     browser.run("jump(80)")
     assert browser.run("document.querySelectorAll('#report-layer .report.wrong').length") == 0
@@ -136,31 +137,31 @@ def test_a_false_alarm_picked_from_the_table_is_shown(browser: Browser, tmp_path
     assert "The map is missing" in browser.run("document.getElementById('replay-message').textContent")
 
 
-def test_a_false_alarm_that_was_flown_is_shown(browser: Browser, flown: tuple[dict[str, Any], list[Replay]]) -> None:
-    row = max(flown[0]["result"]["episodes"], key=lambda r: r["coverage_240s"])
-    if not row["false_alarms"]:
-        pytest.skip(f"{row['episode_id']} raised no false alarm with the numbers of this machine; it does on x86-64")
-    text = pick(browser, "alarms", "false_alarm", row["episode_id"])
-    assert "false alarm: drone" in text
+def test_a_false_alarm_that_was_flown_is_shown(browser: Browser, flown: tuple[Document, list[Replay]]) -> None:
+    row = max(flown[0].result.episodes, key=lambda r: r.figure("coverage_240s"))
+    if not row.figure("false_alarms"):
+        pytest.skip(f"{row.episode_id} raised no decoy alarm: give the fixture `flown` a mission that does")
+    text = pick(browser, "alarms", "decoy", row.episode_id)
+    assert "decoy alarm: drone" in text
     assert browser.run("document.querySelectorAll('#report-layer .report.wrong').length") >= 1
-    assert browser.run("document.querySelectorAll('#touch-layer .touch.false_alarm').length") == 1
+    assert browser.run("document.querySelectorAll('#touch-layer .touch.decoy').length") == 1
     assert browser.run("document.querySelectorAll('#map .obstacle').length") > 100
 
 
 def test_the_replay_flies_what_the_bag_holds(
-    browser: Browser, flown: tuple[dict[str, Any], list[Replay]], tmp_path: Path
+    browser: Browser, flown: tuple[Document, list[Replay]], tmp_path: Path
 ) -> None:
     """Drones stand where the data has them, scanned cells add up to the coverage, gates are those of the moment."""
     results, replays = flown
-    row = max(results["result"]["episodes"], key=lambda r: r["coverage_240s"])
-    assert row["detections"]
-    replay = next(r for r in replays if r.data["episode_id"] == row["episode_id"])
-    browser.run(f"document.querySelector('a[data-open={json.dumps(row['episode_id'])}]').click()")
+    row = max(results.result.episodes, key=lambda r: r.figure("coverage_240s"))
+    assert row.figure("detections")
+    replay = next(r for r in replays if r.data["episode_id"] == row.episode_id)
+    browser.run(f"document.querySelector('a[data-open={json.dumps(row.episode_id)}]').click()")
     browser.wait("player.replay !== null")
     browser.run("jump(player.replay.end)")
     told = browser.run("document.querySelector('#facts td').textContent")
-    assert float(told.split()[0]) == pytest.approx(100 * row["coverage_240s"], abs=0.5)
-    assert f"victims found{row['detections']}" in browser.run("document.getElementById('facts').textContent")
+    assert float(told.split()[0]) == pytest.approx(100 * row.figure("coverage_240s"), abs=0.5)
+    assert f"victims found{row.figure('detections')}" in browser.run("document.getElementById('facts').textContent")
     x = np.cumsum(replay.data["tracks"][0]["x"])[200] / 10
     browser.run("jump(1000)")
     box = browser.run("document.getElementById('map').viewBox.baseVal.width")

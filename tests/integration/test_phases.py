@@ -9,6 +9,7 @@ import numpy as np
 from sar_eval.episode.flight import Flight
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
+from sar_sim.judging.scoring import ReportVerdict
 from sar_swarm.piloting.pursuit import Stage
 
 
@@ -31,7 +32,8 @@ def test_three_drones_take_a_constellation_around_the_victim_and_go_back_to_thei
     gaps = np.degrees(np.diff([*turns, turns[0] + 2.0 * math.pi]))
     assert np.abs(gaps - 120.0).max() < 30.0
     assert all(pilot.task.station is None for pilot in flight.swarm.pilots)
-    assert flight.score.scorer.found[0].final_error_m < 3.0
+    [sighting] = flight.score.scorer.of_victim(0)
+    assert sighting.latest is not None and sighting.latest.error_m is not None and sighting.latest.error_m < 3.0
     assert flight.score.referee.summary().collisions == 0
 
 
@@ -40,7 +42,7 @@ def test_without_pursuit_nobody_leaves_the_pattern() -> None:
     while flight.score.search_time_s < 60.0:
         flight.advance()
         assert all(pilot.task.station is None for pilot in flight.swarm.pilots)
-    assert flight.swarm.sensing is not None and flight.score.scorer.found
+    assert flight.swarm.sensing is not None and flight.score.scorer.count(ReportVerdict.RIGHT)
 
 
 def test_by_hand_one_drone_takes_three_bearings_one_after_another() -> None:

@@ -86,7 +86,7 @@ def test_mavsdk_flies_four(sitl: Start) -> None:
     outcomes = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert done.returncode == 0, (outcomes, done.stderr)
     assert [outcome["system"] for outcome in outcomes] == [INSTANCE + 1 + i for i in range(4)]
-    assert all(outcome["ok"] and outcome["north_m"] > 4.0 for outcome in outcomes)
+    assert all(outcome["ok"] and outcome["north_m"] >= 4.0 for outcome in outcomes), outcomes
     assert "sar_eval embedded autopilot, not PX4" in done.stdout + done.stderr
     assert share < HALF_A_CORE
 

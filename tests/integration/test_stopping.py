@@ -52,7 +52,7 @@ def test_while_it_compiles(tmp_path: Path) -> None:
     process = begun("compile", NUMBA_CACHE_DIR=str(tmp_path))
     assert process.stderr is not None
     told = [process.stderr.readline(), process.stderr.readline()]
-    assert "compiling 1 of 7: vehicles and wind" in told[1], told
+    assert "compiling 1 of 8: vehicles and wind" in told[1], told
     asked_s = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
     assert process.communicate(timeout=WAIT_S)[1] == "error: interrupted\n"

@@ -115,6 +115,11 @@ def test_the_table_of_patterns_and_its_files(warm, sar_eval, tmp_path):
     (row,) = json.loads(done.stdout)
     assert row["reached_95"] == 1 and 150.0 < row["time_to_95_s"]["value"] < 240.0
     assert row["coverage_240s"]["value"] > 0.95
+    for figure in ("coverage_240s", "overlap"):
+        assert (row[figure]["low"], row[figure]["high"]) == (0.0, 1.0) and row[figure]["notes"], (
+            "one mission: all is possible"
+        )
+    assert row["time_to_95_s"]["notes"], "one mission says nothing of others"
     assert {file.name for file in out.iterdir()} == {"patterns.json", "missions.jsonl", "patterns.png"}
     again = sar_eval("patterns", *given, "--out", out)
     assert again.returncode == 1 and "exists" in again.stderr

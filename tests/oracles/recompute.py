@@ -15,17 +15,26 @@ from mcap.reader import make_reader
 from rosbags.highlevel import AnyReader
 
 LOOKS = 10
+CONFIDENT = 0.85
+NEAR_M = 10.0
+RIGHT, DISPLACED, DECOY = 1, 2, 3
+KINDS = ("victim", "rescuer", "access_point", "passer_by", "interference")
 
-
-UNUSED = ("odometry", "setpoint", "detection", "gate", "csi", "coverage", "clock")
+UNUSED = ("odometry", "setpoint", "gate", "csi", "coverage", "clock")
 """Topics no metric needs; decoding them would take most of the time."""
 
 
-def messages(folder: Path) -> dict[str, list[Any]]:
+OF_REPORTS = ("reports", "report", "devices", "detection")
+"""All that judging reports takes, with /episode/status."""
+
+
+def messages(folder: Path, reports_only: bool = False) -> dict[str, list[Any]]:
     """The messages of a bag by topic, decoded."""
     found: dict[str, list[Any]] = {}
     with AnyReader([folder]) as reader:
         needed = [c for c in reader.connections if c.topic.rsplit("/", 1)[-1] not in UNUSED]
+        if reports_only:
+            needed = [c for c in needed if c.topic == "/episode/status" or c.topic.rsplit("/", 1)[-1] in OF_REPORTS]
         for connection, _, raw in reader.messages(connections=needed):
             found.setdefault(connection.topic, []).append(reader.deserialize(raw, connection.msgtype))
     return found
@@ -66,7 +75,7 @@ def row(folder: Path, told: dict[str, list[Any]] | None = None) -> dict[str, Any
         "path_m": sum(math.dist(a, b) for n in range(info.drones) for a, b in legs([p for _, p in truth], n)),
         "energy_batteries": sum(drop(told[f"/uav_{n + 1}/status"]) for n in range(info.drones)),
         **contacts(told.get("/events/collision", [])),
-        **reports(told, begin),
+        **reports(told),
         **comfort(
             [m for m in told["/truth/state"] if -1e-6 <= seconds(m.header.stamp) - begin <= last.search_time_s + 1e-6]
         ),
@@ -77,7 +86,7 @@ def row(folder: Path, told: dict[str, list[Any]] | None = None) -> dict[str, Any
 
 
 def whole_row(folder: Path) -> dict[str, Any]:
-    """The same with what only results need: settings, every victim, the last words, the return."""
+    """The same with what only results need: settings, every victim, what was said last, the return."""
     told = messages(folder)
     info, last = told["/episode/info"][0], told["/episode/status"][-1]
     begin = next(seconds(s.header.stamp) - s.search_time_s for s in told["/episode/status"] if s.phase == 2)
@@ -85,9 +94,12 @@ def whole_row(folder: Path) -> dict[str, Any]:
     inside = [m for m in told["/truth/state"] if -1e-6 <= seconds(m.header.stamp) - begin <= last.search_time_s + 1e-6]
     area = (info.area_min.x, info.area_min.y, info.area_max.x, info.area_max.y)
     cells = scanned([[(p.x, p.y) for p in m.position] for m in inside], area)
-    seen = victims(told, begin)
+    everything = devices(told)
+    seen = [device for device in everything if device["victim"]]
     found["victims"] = seen
-    found["words"] = last_words(told)
+    found["decoys"] = [device for device in everything if not device["victim"]]
+    found["tracks"] = tracks(told)
+    found["upstream"] = upstream(told)
     found["configuration"] = json.loads(facts(folder)["configuration"])
     found["valid"] = last.valid
     found["seed"], found["episode"], found["tier"] = info.seed, info.episode, info.tier
@@ -183,40 +195,201 @@ def root_mean_square(values: list[float]) -> float | None:
     return math.sqrt(sum(v * v for v in values) / len(values)) if values else None
 
 
-def victims(told: dict[str, list[Any]], begin: float) -> list[dict[str, Any]]:
-    """Every victim with its first and last confident report within 10 m."""
-    if "/truth/devices" not in told:
-        return []
-    devices = told["/truth/devices"][0]
-    places = [(p.x, p.y) for p, kind in zip(devices.position, devices.kind, strict=True) if kind == 0]
-    seen: list[dict[str, Any]] = [{"found": False} for _ in places]
-    for r in told.get("/swarm/reports", []):
-        away = [math.hypot(r.position.x - x, r.position.y - y) for x, y in places]
-        if not r.confidence > 0.85 or not away or min(away) > 10:
-            continue
-        victim = seen[away.index(min(away))]
-        if not victim["found"]:
-            gdop = r.gdop if math.isfinite(r.gdop) else None
-            at = max(seconds(r.header.stamp) - begin, 0.0)
-            victim.update(found=True, time=at, error=min(away), gdop=gdop, views=r.views)
-        victim["last_error"] = min(away)
-    return seen
+def span(told: dict[str, list[Any]]) -> tuple[int, int]:
+    """Begin and end of the search in nanoseconds of simulation time, by the referee's search clock."""
+    first = next(s for s in told["/episode/status"] if s.phase == 2)
+    begin = nanoseconds(first) - round(first.search_time_s * 1e9)
+    return begin, begin + round(max(s.search_time_s for s in told["/episode/status"]) * 1e9)
 
 
-def last_words(told: dict[str, list[Any]]) -> list[tuple[float, bool]]:
-    """Confidence of the last report on each transmitter (the first of several at once) and whether it was right."""
+def nanoseconds(message: Any) -> int:
+    return int(message.header.stamp.sec) * 1_000_000_000 + int(message.header.stamp.nanosec)
+
+
+def owners(told: dict[str, list[Any]]) -> dict[int, tuple[int, float, float]]:
+    """Number from 1 and place of the victim that carries it, by the address of a device."""
+    devices = told["/truth/devices"][0]
+    carried = [k for k, kind in enumerate(devices.kind) if kind == 0]
+    return {
+        int(devices.address[k]): (number, devices.position[k].x, devices.position[k].y)
+        for number, k in enumerate(carried, start=1)
+    }
+
+
+def miss(report: Any, owned: dict[int, tuple[int, float, float]]) -> float | None:
+    """Over ground from the reported place to the victim whose device it is; None for anybody else's."""
+    if report.address not in owned:
+        return None
+    _, x, y = owned[report.address]
+    return math.hypot(report.position.x - x, report.position.y - y)
+
+
+def searched(told: dict[str, list[Any]]) -> list[tuple[float, Any]]:
+    """Search time and report of all that counts: the last of each transmitter from before stands when search begins.
+
+    Those from before come in the order of their time, of one time by address.
+    """
+    begin, end = span(told)
+    standing: dict[int, Any] = {}
+    inside = []
+    for r in told.get("/swarm/reports", []):
+        if nanoseconds(r) < begin:
+            standing[r.address] = r
+        elif nanoseconds(r) <= end:
+            inside.append(((nanoseconds(r) - begin) * 1e-9, r))
+    return [(0.0, r) for r in sorted(standing.values(), key=lambda r: (nanoseconds(r), r.address))] + inside
+
+
+def number_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def verdicts(told: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """One entry for each confident report of the search, in order: an issue, or an update of one."""
+    owned, issued, entries = owners(told), set(), []
+    for at, r in searched(told):
+        if r.confidence > CONFIDENT:
+            error = miss(r, owned)
+            entries.append(
+                {
+                    "time": at,
+                    "update": r.address in issued,
+                    "verdict": DECOY if error is None else RIGHT if error <= NEAR_M else DISPLACED,
+                    "uav": r.uav,
+                    "address": int(r.address),
+                    "victim": owned[r.address][0] if r.address in owned else 0,
+                    "error": error,
+                    "position": (r.position.x, r.position.y, r.position.z),
+                    "confidence": r.confidence,
+                    "path_gdop": number_or_none(r.path_gdop),
+                    "gdop": number_or_none(r.constellation_gdop),
+                    "information_dop": number_or_none(r.information_dop_m),
+                    "views": r.views,
+                }
+            )
+            issued.add(r.address)
+    return entries
+
+
+def heard(told: dict[str, list[Any]]) -> dict[int, float]:
+    """Search time at which any drone first heard a transmitter inside the search, by address."""
+    begin, end = span(told)
+    first: dict[int, int] = {}
+    for topic, own in told.items():
+        for m in own if topic.endswith("/detection") else ():
+            if begin <= nanoseconds(m) <= end:
+                first[m.address] = min(nanoseconds(m), first.get(m.address, end))
+    return {address: (at - begin) * 1e-9 for address, at in first.items()}
+
+
+def devices(told: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Every device in the world, victims' and others': heard, issued, and what became of it."""
     if "/truth/devices" not in told:
         return []
-    devices = told["/truth/devices"][0]
-    places = [(p.x, p.y) for p, kind in zip(devices.position, devices.kind, strict=True) if kind == 0]
-    latest: dict[int, Any] = {}
+    truth, owned, ears, judged = told["/truth/devices"][0], owners(told), heard(told), verdicts(told)
+    begin, end = span(told)
+    rows = []
+    for address, kind, place, listed in zip(truth.address, truth.kind, truth.position, truth.listed, strict=True):
+        own = [v for v in judged if v["address"] == address]
+        settled = None
+        for v in reversed(own):
+            if v["verdict"] != RIGHT:
+                break
+            settled = v["time"]
+        rows.append(
+            {
+                "address": int(address),
+                "kind": KINDS[kind],
+                "place": (place.x, place.y),
+                "victim": owned[address][0] if address in owned else 0,
+                "listed": bool(listed),
+                "heard": ears.get(address),
+                "exposed": address in ears or bool(own),
+                "issued": own[0]["time"] if own else None,
+                "found": bool(own) and own[0]["verdict"] == RIGHT,
+                "verdict": own[0]["verdict"] if own else None,
+                "time": own[0]["time"] if own and own[0]["verdict"] == RIGHT else None,
+                "error": own[0]["error"] if own else None,
+                "confidence": own[0]["confidence"] if own else None,
+                "gdop": own[0]["gdop"] if own else None,
+                "path_gdop": own[0]["path_gdop"] if own else None,
+                "information_dop": own[0]["information_dop"] if own else None,
+                "views": own[0]["views"] if own else None,
+                "last_error": own[-1]["error"] if own else None,
+                "settled": settled,
+                "fixes": fixes(told, address, (end - begin) * 1e-9) if address in owned else [],
+            }
+        )
+    return rows
+
+
+def victims(told: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [row for row in devices(told) if row["victim"]]
+
+
+def fixes(told: dict[str, list[Any]], address: int, end_s: float) -> list[dict[str, Any]]:
+    """What the latest report of a victim's device said at each whole 30 s of search, where there was one."""
+    owned, own = owners(told), [(at, r) for at, r in searched(told) if r.address == address]
+    found = []
+    for mark in range(30, math.floor(end_s + 1e-9) + 1, 30):
+        before = [r for at, r in own if at <= mark + 1e-9]
+        if before:
+            r = before[-1]
+            found.append(
+                {
+                    "mark": float(mark),
+                    "age": mark - max(at for at, r in own if at <= mark + 1e-9),
+                    "error": miss(r, owned),
+                    "confidence": r.confidence,
+                    "path_gdop": number_or_none(r.path_gdop),
+                    "gdop": number_or_none(r.constellation_gdop),
+                    "information_dop": number_or_none(r.information_dop_m),
+                    "views": r.views,
+                }
+            )
+    return found
+
+
+def tracks(told: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """First and last report of each transmitter in the search, whatever its confidence."""
+    if "/truth/devices" not in told:
+        return []
+    owned, own = owners(told), searched(told)
+    found = []
+    for address in dict.fromkeys(int(r.address) for _, r in own):
+        mine = [(at, r) for at, r in own if r.address == address]
+        for last, (at, r) in ((False, mine[0]), (True, mine[-1])):
+            found.append(
+                {
+                    "address": address,
+                    "last": last,
+                    "time": at,
+                    "confidence": r.confidence,
+                    "error": miss(r, owned),
+                    "path_gdop": number_or_none(r.path_gdop),
+                    "gdop": number_or_none(r.constellation_gdop),
+                    "information_dop": number_or_none(r.information_dop_m),
+                }
+            )
+    return found
+
+
+def upstream(told: dict[str, list[Any]]) -> dict[str, Any] | None:
+    """The rules of ADR-149: no search, no distance, time from the first tick."""
+    if "/truth/devices" not in told:
+        return None
+    owned, first = owners(told), {}
     for r in told.get("/swarm/reports", []):
-        if r.address not in latest or seconds(r.header.stamp) > seconds(latest[r.address].header.stamp):
-            latest[r.address] = r
-    return [
-        (r.confidence, any(math.hypot(r.position.x - x, r.position.y - y) <= 10 for x, y in places))
-        for r in latest.values()
-    ]
+        if r.confidence > CONFIDENT:
+            first.setdefault(int(r.address), r)
+    ours = sorted((nanoseconds(r), address) for address, r in first.items() if address in owned)
+    return {
+        "confident": bool(first),
+        "detected": bool(ours),
+        "time": ours[0][0] * 1e-9 if ours else None,
+        "errors": [miss(first[address], owned) for _, address in ours],
+        "gdop": [number_or_none(first[address].constellation_gdop) for _, address in ours],
+    }
 
 
 def legs(positions: list[Any], n: int) -> list[tuple[Any, Any]]:
@@ -289,28 +462,19 @@ def contacts(events: list[Any]) -> dict[str, int]:
     }
 
 
-def reports(told: dict[str, list[Any]], begin: float) -> dict[str, Any]:
-    """Detections and false alarms; nothing where the episode had no radio."""
+def reports(told: dict[str, list[Any]]) -> dict[str, Any]:
+    """The scalars about issues, of one time by address; nothing where the episode had no radio."""
+    names = ("issues", "detections", "displaced", "false_alarms")
     if "/truth/devices" not in told:
-        return {"detections": None, "false_alarms": None}
-    devices = told["/truth/devices"][0]
-    victims = [(p.x, p.y) for p, kind in zip(devices.position, devices.kind, strict=True) if kind == 0]
-    found: dict[int, tuple[float, float, float]] = {}
-    alarms = set()
-    for r in told.get("/swarm/reports", []):
-        if not r.confidence > 0.85:
-            continue
-        away = [math.hypot(r.position.x - x, r.position.y - y) for x, y in victims]
-        if away and min(away) <= 10:
-            at = max(seconds(r.header.stamp) - begin, 0.0)
-            found.setdefault(away.index(min(away)), (at, min(away), r.gdop))
-        else:
-            alarms.add(r.address)
-    earliest = min(found.values(), default=None)
+        return dict.fromkeys(
+            (*names, "time_to_first_detection_s", "localization_error_m", "gdop"),
+        )
+    issues = sorted((v for v in verdicts(told) if not v["update"]), key=lambda v: (v["time"], v["address"]))
+    counts = [len(issues), *(sum(v["verdict"] == kind for v in issues) for kind in (RIGHT, DISPLACED, DECOY))]
+    first = next((v for v in issues if v["verdict"] != DECOY), None)
     return {
-        "detections": len(found),
-        "false_alarms": len(alarms),
-        "time_to_first_detection_s": earliest[0] if earliest else None,
-        "localization_error_m": earliest[1] if earliest else None,
-        "gdop": earliest[2] if earliest and math.isfinite(earliest[2]) else None,
+        **dict(zip(names, counts, strict=True)),
+        "time_to_first_detection_s": next((v["time"] for v in issues if v["verdict"] == RIGHT), None),
+        "localization_error_m": first and first["error"],
+        "gdop": first and first["gdop"],
     }

@@ -16,18 +16,25 @@ from scipy import stats
 Row = dict[str, Any]
 Cell = list[float | None]
 GDOP = ((0.0, 1.2), (1.2, 2.0), (2.0, 4.0), (4.0, math.inf))
+NEAR_M, LOST_M = 10.0, 50.0
+
+
+class End(float):
+    """An end of an interval of independent missions. Tables show those over layouts, which have oracles of their own
+    (tests/unit/sar_analysis/stats); this one stands beside them in results.json."""
 
 
 def clopper(hits: int, n: int) -> Cell:
     """hits, n, percent and its ends."""
     low = 0.0 if hits == 0 else float(stats.beta.ppf(0.025, hits, n - hits + 1))
     high = 1.0 if hits == n else float(stats.beta.ppf(0.975, hits + 1, n - hits))
-    return [hits, n, 100 * hits / n, 100 * low, 100 * high]
+    return [hits, n, 100 * hits / n, End(100 * low), End(100 * high)]
 
 
 def poisson(events: int, exposure: float) -> Cell:
     low = 0.0 if events == 0 else float(stats.gamma.ppf(0.025, events))
-    return [events / exposure, low / exposure, float(stats.gamma.ppf(0.975, events + 1)) / exposure]
+    high = float(stats.gamma.ppf(0.975, events + 1))
+    return [events / exposure, End(low / exposure), End(high / exposure)]
 
 
 def order(values: Sequence[float], p: float) -> Cell:
@@ -44,9 +51,9 @@ def order(values: Sequence[float], p: float) -> Cell:
 
     lower, upper = rank(0.025), rank(0.975) + 1
     at = next(k for k in range(n) if (k + 1) / n >= p - 1e-12)
-    low = ordered[lower - 1] if lower >= 1 else None
-    high = ordered[upper - 1] if upper <= n else None
-    return [ordered[at], low, high, n]
+    low = ordered[lower - 1] if lower >= 1 else math.nan
+    high = ordered[upper - 1] if upper <= n else math.nan
+    return [ordered[at], End(low), End(high), n]
 
 
 def iqm(values: Sequence[float]) -> float:
@@ -106,7 +113,8 @@ def kaplan(times: Sequence[float], seen: Sequence[bool]) -> Cell:
             ends = [survival, survival ** math.exp(theta), survival ** math.exp(-theta)]
         found = [t if f is None and end <= 0.5 + 1e-12 else f for f, end in zip(found, ends, strict=True)]
     reached: Cell = [sum(seen), len(seen)]
-    return reached if found[0] is None else [*found, *reached]
+    ends = [End(math.nan if end is None else end) for end in found[1:]]
+    return reached if found[0] is None else [found[0], *ends, *reached]
 
 
 def noise(r: Row) -> tuple[float, float]:
@@ -119,8 +127,7 @@ def condition_of(r: Row) -> tuple[Any, ...]:
 
 
 def page_order(r: Row) -> tuple[Any, ...]:
-    c = r["configuration"]
-    return (r["tier"], c["world"], c["pattern"], c["drones"], noise(r)[0], -noise(r)[1], r["seed"], r["episode"])
+    return (*condition_of(r), r["seed"], r["episode"])
 
 
 def conditions(rows: Sequence[Row]) -> list[list[Row]]:
@@ -135,7 +142,13 @@ def shares(rows: Sequence[Row], test: Callable[[Row], bool]) -> Cell:
 
 
 def errors(rows: Sequence[Row], name: str = "error") -> list[float]:
-    return [v[name] for r in rows for v in r["victims"] if v["found"]]
+    """Of all issued victims, without a cut."""
+    return [v[name] for r in rows for v in r["victims"] if v[name] is not None]
+
+
+def capped(error: float | None) -> float:
+    """What goals and stages take: a miss is as bad as any error beyond."""
+    return LOST_M if error is None else min(error, LOST_M)
 
 
 def total(rows: Sequence[Row], name: str) -> int:
@@ -156,6 +169,26 @@ def found_share(rows: Sequence[Row], within: float = math.inf) -> Cell:
     return clopper(hits, len(all_victims)) if all_victims else []
 
 
+def exposed(r: Row) -> list[Row]:
+    """The mission's decoys that are on no list and that drones heard."""
+    assert all(d["listed"] is not None for d in r["decoys"])
+    return [d for d in r["decoys"] if d["exposed"] and not d["listed"]]
+
+
+def some_share(rows: Sequence[Row], test: Callable[[Row], bool]) -> Cell:
+    """Nothing where there are no missions of the kind."""
+    return shares(rows, test) if rows else []
+
+
+def exposed_alarms(rows: Sequence[Row]) -> Cell:
+    return some_share([r for r in rows if exposed(r)], lambda r: r["false_alarms"] > 0)
+
+
+def displaced_share(rows: Sequence[Row]) -> Cell:
+    off = errors(rows)
+    return clopper(sum(e > NEAR_M for e in off), len(off)) if off else []
+
+
 def headline(rows: Sequence[Row]) -> list[Cell]:
     present = any(r["victims"] for r in rows)
     return [
@@ -163,10 +196,12 @@ def headline(rows: Sequence[Row]) -> list[Cell]:
         [],
         [len(rows)],
         [0],
+        exposed_alarms(rows),
         shares(rows, lambda r: r["false_alarms"] > 0),
         shares(rows, lambda r: r["collisions"] > 0),
         [100 * mean([r["coverage_240s"] for r in rows]), len(rows)],
         found_share(rows),
+        displaced_share(rows),
         order(errors(rows), 0.5) if present else [],
         order(errors(rows), 0.95) if present else [],
     ]
@@ -219,18 +254,135 @@ def finding(rows: Sequence[Row]) -> list[Cell]:
     ]
 
 
-def times(rows: Sequence[Row]) -> list[Cell]:
-    def censored(pairs: Sequence[tuple[float | None, float]]) -> Cell:
-        in_time = [(t, True) if t is not None and t <= end else (end, False) for t, end in pairs]
-        return kaplan([t for t, _ in in_time], [came for _, came in in_time]) if pairs else []
+def censored(pairs: Sequence[tuple[float | None, float]]) -> Cell:
+    """Of pairs of a time, None where it never came, and the end of the watch."""
+    in_time = [(t, True) if t is not None and t <= end else (end, False) for t, end in pairs]
+    return kaplan([t for t, _ in in_time], [came for _, came in in_time]) if pairs else []
 
-    searched = [r for r in rows if r["victims"]]
-    each = [(v["time"] if v["found"] else None, r["search_time_s"]) for r in searched for v in r["victims"]]
+
+def upstream_time(rows: Sequence[Row]) -> Cell:
+    """Time to first detection as ADR-149 has it: of the whole flight."""
+    return censored([(r["upstream"]["time"], r["flight_time_s"]) for r in rows if r["victims"]])
+
+
+def victim_times(rows: Sequence[Row]) -> Cell:
+    return censored([(v["time"] if v["found"] else None, r["search_time_s"]) for r in rows for v in r["victims"]])
+
+
+def covering_times(rows: Sequence[Row]) -> Cell:
+    return censored([(r["time_to_95_s"], r["search_time_s"]) for r in rows])
+
+
+def settled(rows: Sequence[Row]) -> Cell:
+    each = [v for r in rows for v in r["victims"]]
+    return clopper(sum(v["settled"] is not None for v in each), len(each)) if each else []
+
+
+def alarms_per_decoy_hour(rows: Sequence[Row]) -> Cell:
+    """By the time from when an unlisted decoy was heard to its issue, or to the end of the search."""
+    count, watched = 0, 0.0
+    for r in rows:
+        for d in exposed(r):
+            count += d["issued"] is not None
+            end = r["search_time_s"] if d["issued"] is None else d["issued"]
+            watched += max(0.0, end - (d["issued"] if d["heard"] is None else d["heard"]))
+    return poisson(count, watched / 3600) if watched > 0 else []
+
+
+def right_of_issues(rows: Sequence[Row]) -> Cell:
+    """PPV, at one mission without victims for each with."""
+    without_victims = sum(r["configuration"]["victim_absent"] for r in rows)
+    if 2 * without_victims != len(rows) or not total(rows, "issues"):
+        return []
+    return clopper(total(rows, "detections"), total(rows, "issues"))
+
+
+def came_to(rows: Sequence[Row]) -> list[Cell]:
+    """What the reports came to."""
+    absent = [r for r in rows if r["configuration"]["victim_absent"]]
     return [
-        censored([(r["time_to_first_detection_s"], r["search_time_s"]) for r in searched]),
-        censored(each),
-        censored([(r["time_to_95_s"], r["search_time_s"]) for r in rows]),
+        exposed_alarms(rows),
+        alarms_per_decoy_hour(rows),
+        some_share(absent, lambda r: r["false_alarms"] > 0),
+        shares(rows, lambda r: bool(exposed(r))),
+        found_share(rows, 240),
+        victim_times(rows),
+        settled(rows),
+        displaced_share(rows),
+        poisson(total(rows, "displaced") + total(rows, "false_alarms"), len(rows)),
+        right_of_issues(rows),
+        *(order(errors(rows, name), p) for name in ("error", "last_error") for p in (0.5, 0.95)),
     ]
+
+
+def upstream_metrics(rows: Sequence[Row]) -> list[Cell]:
+    """The ten metrics of ADR-149, by its own definitions."""
+    sides = [[r for r in rows if r["configuration"]["victim_absent"] == absent] for absent in (False, True)]
+    off = [e for r in rows for e in r["upstream"]["errors"]]
+    gdop = [g for r in rows for g in r["upstream"]["gdop"] if g is not None]
+    return [
+        order(off, 0.5),
+        order(off, 0.95),
+        order(gdop, 0.5),
+        [100 * mean([r["coverage_240s"] for r in rows]), len(rows)],
+        covering_times(rows),
+        upstream_time(rows),
+        some_share(sides[0], lambda r: r["upstream"]["detected"]),
+        some_share(sides[1], lambda r: r["upstream"]["confident"]),
+        poisson(total(rows, "collisions_drone_drone"), len(rows)),
+        [100 * mean([r["overlap_ratio"] for r in rows]), len(rows)],
+    ]
+
+
+def looks(rows: Sequence[Row]) -> list[Row]:
+    """What was held of each victim at each whole minute of search."""
+    return [fix for r in rows for v in r["victims"] for fix in v["fixes"] if fix["mark"] % 60 == 0]
+
+
+def _ceps(seen: Sequence[Row]) -> list[Cell]:
+    return [order([fix["error"] for fix in seen], p)[:3] for p in (0.5, 0.95)]
+
+
+def look_bands(rows: Sequence[Row]) -> list[list[Cell]]:
+    """Errors by band of constellation GDOP."""
+    seen = looks(rows)
+    own = [[fix for fix in seen if fix["gdop"] is not None and a <= fix["gdop"] < b] for a, b in GDOP]
+    own.append([fix for fix in seen if fix["gdop"] is None])
+    names: list[Cell] = [[1.2], [1.2, 2], [2, 4], [4], []]
+    return [[[], name, [len(some)], *_ceps(some)] for name, some in zip(names, own, strict=True)]
+
+
+def look_correlations(rows: Sequence[Row]) -> list[list[Cell]]:
+    """Rank correlation of each dilution with the error, over all times and then at each; of three pairs or more."""
+    seen, table = looks(rows), []
+    for mark in (None, *sorted({fix["mark"] for fix in seen})):
+        for name in ("path_gdop", "gdop", "information_dop"):
+            own = [fix for fix in seen if mark in (None, fix["mark"]) and fix[name] is not None]
+            pairs = [[fix[name] for fix in own], [fix["error"] for fix in own]]
+            varies = len(own) >= 3 and all(len(set(side)) > 1 for side in pairs)
+            rho: Cell = [float(stats.spearmanr(*pairs).statistic), End(math.nan), End(math.nan)] if varies else []
+            table.append([[], [], [] if mark is None else [mark], [len(own)], rho])
+    return table
+
+
+def look_views(rows: Sequence[Row]) -> list[list[Cell]]:
+    """Errors by number of views, beside what one over its root makes of those of the fewest from two on."""
+    seen, table = looks(rows), []
+    for mark in sorted({fix["mark"] for fix in seen}):
+        start: tuple[int, float] | None = None
+        for views in sorted({fix["views"] for fix in seen if fix["mark"] == mark}):
+            own = [fix for fix in seen if (fix["mark"], fix["views"]) == (mark, views)]
+            ceps = _ceps(own)
+            if start is None and views >= 2:
+                start = views, ceps[0][0] or 0.0
+            root: Cell = [] if start is None else [start[1] * math.sqrt(start[0] / views)]
+            table.append([[], [mark], [views], [len(own)], *ceps, root])
+    return table
+
+
+def times(rows: Sequence[Row]) -> list[Cell]:
+    first = censored([(r["time_to_first_detection_s"], r["search_time_s"]) for r in rows if r["victims"]])
+    return [upstream_time(rows), first, victim_times(rows), covering_times(rows)]
 
 
 SCORED = (
@@ -254,9 +406,18 @@ def pooled(rows: Sequence[Row]) -> list[Cell]:
         shares(rows, lambda r: r["collisions"] > 0),
         found_share(rows),
         order(errors(rows), 0.5),
-        score(rows, "coverage_240s", False, 100.0),
-        score(rows, "episode_return", False),
+        _over_layouts(rows, "coverage_240s", 100.0),
+        _over_layouts(rows, "episode_return", 1.0),
     ]
+
+
+def _over_layouts(rows: Sequence[Row], metric: str, scale: float) -> Cell:
+    """The IQM and n; its ends are those of layouts drawn again."""
+    return [scale * iqm([r[metric] for r in rows]), End(math.nan), End(math.nan), len(rows)]
+
+
+def these_seeds(rows: Sequence[Row]) -> list[Cell]:
+    return [_over_layouts(rows, name, scale) for name, scale in SCORED]
 
 
 def one_seed(rows: Sequence[Row]) -> list[Cell]:
@@ -266,18 +427,18 @@ def one_seed(rows: Sequence[Row]) -> list[Cell]:
         [100 * mean([r["false_alarms"] > 0 for r in rows])],
         [100 * mean([r["collisions"] > 0 for r in rows])],
         [total(rows, "near_misses") / len(rows)],
-        found[2:3],
-        order(errors(rows), 0.5)[:1],
+        found[2:],
+        order(errors(rows), 0.5)[:3],
         [100 * mean([r["coverage_240s"] for r in rows])],
-        [mean([r["episode_return"] for r in rows])],
+        [mean([r["episode_return"] for r in rows]), End(math.nan), End(math.nan)],
     ]
 
 
 def bands(rows: Sequence[Row]) -> list[Cell]:
-    found = [v for r in rows for v in r["victims"] if v["found"]]
+    found = [v for r in rows for v in r["victims"] if v["error"] is not None]
     groups = [[v["error"] for v in found if v["gdop"] is not None and a <= v["gdop"] < b] for a, b in GDOP]
     groups.append([v["error"] for v in found if v["gdop"] is None])
-    return [[order(g, 0.5)[0], order(g, 0.95)[0], len(g)] if g else [] for g in groups]
+    return [[*order(g, 0.5)[:3], *order(g, 0.95)[:3], len(g)] if g else [] for g in groups]
 
 
 def envelope(rows: Sequence[Row]) -> list[Cell]:
@@ -290,7 +451,7 @@ def envelope(rows: Sequence[Row]) -> list[Cell]:
 
 
 def profile(rows: Sequence[Row]) -> list[Cell]:
-    off = [v["error"] if v["found"] else math.inf for r in rows for v in r["victims"]]
+    off = [math.inf if v["error"] is None else v["error"] for r in rows for v in r["victims"]]
     return [[len(off)], *(clopper(sum(e < tau for e in off), len(off))[2:] for tau in (1, 2, 5, 10))]
 
 
@@ -383,7 +544,8 @@ def detectable(by_seed: Sequence[float]) -> float:
 
 def reliability(rows: Sequence[Row]) -> tuple[list[list[Cell]], Cell]:
     """The bins' rows, and for the caption n, Brier score and calibration error."""
-    words = [w for r in rows for w in r["words"]]
+    last = [t for r in rows for t in r["tracks"] if t["last"]]
+    words = [(t["confidence"], t["error"] is not None and t["error"] <= NEAR_M) for t in last]
     table: list[list[Cell]] = []
     gap = 0.0
     for k in range(10):
@@ -401,7 +563,7 @@ GOALS: dict[str, tuple[bool, float]] = {
     "victims found": (True, 100.0),
     "time to first detection": (False, 1.0),
     "localisation error": (False, 1.0),
-    "missions with a false alarm": (False, 100.0),
+    "decoy alarm, victims absent": (False, 100.0),
     "missions with a collision": (False, 100.0),
     "return (IQM)": (True, 1.0),
     "overlap": (False, 100.0),
@@ -424,8 +586,8 @@ def goal_value(goal: str, r: Row, longest: float) -> float:
     if goal == "victims found":
         return mean([v["found"] for v in r["victims"]])
     if goal == "localisation error":
-        return mean([v["error"] if v["found"] else 10.0 for v in r["victims"]])
-    if goal.startswith("missions"):
+        return mean([capped(v["error"]) for v in r["victims"]])
+    if goal.startswith(("missions", "decoy alarm")):
         return float(r["false_alarms" if "alarm" in goal else "collisions"] > 0)
     names = {"coverage at 240 s": "coverage_240s", "return (IQM)": "episode_return", "overlap": "overlap_ratio"}
     return float(r[names[goal]])
@@ -436,7 +598,7 @@ Values = dict[tuple[Any, ...], float]
 
 def goal_tables(goal: str, rows: Sequence[Row]) -> dict[str, Values]:
     """Each pattern's values on the missions that all patterns flew, of the side on which the goal is judged."""
-    absent = goal == "missions with a false alarm"
+    absent = "victims absent" in goal
     mine = [r for r in rows if r["configuration"]["victim_absent"] == absent]
     scale, longest = GOALS[goal][1], horizon(rows)
     found: dict[str, Values] = {}
@@ -621,12 +783,12 @@ STAGES: dict[str, tuple[float, Callable[[Row, float], float], Callable[[Row, Row
         lambda r, longest: _first_time(r["time_to_first_detection_s"], longest),
         lambda f, r, longest: _first_time(f["time_to_first_detection_s"], longest),
     ),
-    "error of the first found": (
+    "error of the first issued": (
         1.0,
-        lambda r, _: 10.0 if r["localization_error_m"] is None else r["localization_error_m"],
-        lambda f, r, _: 10.0 if f["localization_error_m"] is None else f["localization_error_m"],
+        lambda r, _: capped(r["localization_error_m"]),
+        lambda f, r, _: capped(f["localization_error_m"]),
     ),
-    "false alarms per mission": (1.0, lambda r, _: float(r["false_alarms"]), lambda f, r, _: float(f["false_alarms"])),
+    "decoy alarms per mission": (1.0, lambda r, _: float(r["false_alarms"]), lambda f, r, _: float(f["false_alarms"])),
 }
 
 

@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 IN_WORKSPACE = ("sar_core", "sar_sim", "sar_swarm", "sar_eval", "sar_gazebo")
 PACKAGES = (*(ROOT / "ros2_ws" / "src" / name / name for name in IN_WORKSPACE), ROOT / "analysis" / "sar_analysis")
 MOST_MODULES = 22
+MOST_PARAMETERS = 12
+VERBS = ROOT / "ros2_ws" / "src" / "sar_eval" / "sar_eval" / "cli"
+"""A verb takes a parameter per option, which typer reads from its signature."""
 SHARED_NAMES: dict[str, str] = {}
 """Class names that stand in two modules, with the reason."""
 BROKEN = {
@@ -25,6 +28,56 @@ BROKEN = {
     "sar_eval/backends/registry.py": "from sar_gazebo.tier import GAZEBO",
 }
 """A forbidden import for each kind of door."""
+
+LEAST_LINES = 40
+"""Shorter modules need no mirror."""
+ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "tests/integration runs every verb as a user does": ("sar_eval/cli/", "sar_eval/start.py"),
+    "tests/graph flies the nodes, tests/launch brings them up and down": ("sar_eval/ros/",),
+    "tests/integration/test_sitl.py flies it, tests/px4 the real one": ("sar_eval/px4/", "sar_eval/sitl/"),
+    "tests/unit/sar_gazebo/test_flight.py flies it before a puppet, tests/px4/test_gazebo.py before Gazebo": (
+        "sar_gazebo/csilistener.py",
+        "sar_gazebo/tier.py",
+        "sar_gazebo/world.py",
+    ),
+    "kernels, tested where they are put together: test_autopilot.py, test_vehicle.py, test_referee.py": (
+        "sar_sim/vehicle/positioncontrol.py",
+        "sar_sim/vehicle/rigidbody.py",
+        "sar_sim/world/contact.py",
+    ),
+    "one fit in three modules, tested by test_observations.py": (
+        "sar_eval/stage1/fitcheck.py",
+        "sar_eval/stage1/fitflights.py",
+    ),
+    "tests/unit/sar_analysis/results/test_erratum.py, and the command in tests/integration": (
+        "sar_eval/campaign/erratum.py",
+    ),
+    "tests/oracles/recount.py counts every flown mission again from its bag": (
+        "sar_eval/episode/outcome.py",
+        "sar_eval/episode/score.py",
+    ),
+    "names and shapes of arrays, without behaviour": ("sar_analysis/bags/arrays.py",),
+    "read and written with every document: test_model.py, test_document.py, test_intervals.py": (
+        "sar_analysis/results/rows.py",
+        "sar_analysis/stage1/figures.py",
+        "sar_analysis/stats/layouts.py",
+    ),
+    "parts of the catalogue's figures: test_metrics.py, test_catalogue.py and tests/oracles": (
+        "sar_analysis/metrics/findings.py",
+        "sar_analysis/metrics/goals.py",
+    ),
+    "parts of one document: test_document.py and test_degenerate.py build it whole": (
+        "sar_analysis/results/conditions.py",
+        "sar_analysis/results/contrasts.py",
+        "sar_analysis/results/levels.py",
+        "sar_analysis/results/registered.py",
+        "sar_analysis/results/sections.py",
+    ),
+    "parts of one picture, page or text: test_figures.py, test_htmlpage.py, test_report.py, test_degenerate.py": (
+        "sar_analysis/render/",
+    ),
+}
+"""Why a module has no test module of its own name: rooms (with / at the end) and modules that are tested elsewhere."""
 
 
 def modules() -> list[Path]:
@@ -50,6 +103,88 @@ def test_a_class_name_means_one_thing() -> None:
     twice = {name: sorted(files) for name, files in found.items() if len(files) > 1}
     assert {name: files for name, files in twice.items() if name not in SHARED_NAMES} == {}
     assert set(SHARED_NAMES) <= set(twice), "a reason that is no longer needed"
+
+
+def mirror_of(module: str) -> str:
+    """Where the tests of a module stand: ``sar_core/frames.py`` at ``tests/unit/sar_core/test_frames.py``."""
+    room, _, name = module.rpartition("/")
+    return f"tests/unit/{room}/test_{name}"
+
+
+def test_every_module_has_a_mirror_or_a_reason() -> None:
+    long = {
+        file.relative_to(package.parent).as_posix()
+        for package in PACKAGES
+        for file in package.rglob("*.py")
+        if len(file.read_text(encoding="utf-8").splitlines()) >= LEAST_LINES
+    }
+    bare = {module for module in long if not (ROOT / mirror_of(module)).is_file()}
+    places = {place for group in ELSEWHERE.values() for place in group}
+    excused = {place: {m for m in bare if m == place or (place[-1] == "/" and m.startswith(place))} for place in places}
+    assert bare - set().union(*excused.values()) == set(), "write its mirror, or say in ELSEWHERE who tests it"
+    assert [place for place, found in excused.items() if not found] == [], "a reason that is no longer needed"
+
+
+def crowded(source: str) -> dict[str, int]:
+    """Functions that take more than MOST_PARAMETERS, with how many; those of an outer function or a class as well."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = node.args
+            named = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
+            count = named + (given.vararg is not None) + (given.kwarg is not None)
+            if count > MOST_PARAMETERS:
+                found[node.name] = count
+    return found
+
+
+def test_a_crowded_function_is_found() -> None:
+    many = ", ".join(f"p{k}" for k in range(MOST_PARAMETERS))
+    assert crowded(f"def full({many}): ...") == {}
+    assert crowded(f"class A:\n    def over(self, {many}): ...") == {"over": 13}
+    assert crowded(f"async def over(first, /, *rest, {many}, **more): ...") == {"over": 15}
+
+
+def test_no_function_takes_a_crowd() -> None:
+    """Whoever needs more names its groups: a NamedTuple, a frozen dataclass."""
+    files = [file for file in modules() if file.parent != VERBS]
+    assert len(files) < len(modules())
+    found = {str(file.relative_to(ROOT)): crowded(file.read_text(encoding="utf-8")) for file in files}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+def borrowed(source: str) -> set[str]:
+    """The test modules that a module imports, anywhere inside."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module or ''}.{alias.name}" for alias in node.names}
+    return {name for name in found if any(part.startswith("test_") for part in name.split("."))}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tests.unit.sar_analysis.test_table import rows",
+        "from tests.unit.sar_analysis import test_table",
+        "import tests.unit.sar_analysis.test_table",
+        "from .test_table import rows",
+        "from . import test_table",
+        "def test() -> None:\n    from tests.unit.sar_analysis.test_table import rows",
+    ],
+)
+def test_a_borrowed_helper_is_found(line: str) -> None:
+    assert borrowed("import ast\nfrom tests.unit.sar_analysis.bagmaker import Made\n") == set()
+    assert borrowed(f"import ast\n{line}\n")
+
+
+def test_tests_share_through_builders_and_not_through_each_other() -> None:
+    """What two test modules need is in a module beside them or in a conftest."""
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    found = {str(file.relative_to(ROOT)): borrowed(file.read_text(encoding="utf-8")) for file in files}
+    assert {file: names for file, names in found.items() if names} == {}
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:

@@ -39,12 +39,23 @@ class Made:
     events: list[dict[str, Any]] = field(default_factory=list)
     reports: list[dict[str, Any]] = field(default_factory=list)
     devices: list[tuple[int, int, tuple[float, float, float]]] | None = None
+    listed: frozenset[int] = frozenset()
+    """Addresses the swarm was told beforehand."""
+    heard: list[tuple[float, int]] = field(default_factory=list)
+    """Observations that drone 1 made: time (s) and transmitter."""
     battery: Floats | None = None
     failsafe: NDArray[np.int64] | None = None
     status: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
-    schema_version: str = "1"
+    setpoints: Floats | None = None
+    wanted: Floats | None = None
+    """Velocities [K, N, 3] commanded, and asked for before the safety layer (none asked: NaN)."""
+    bands: NDArray[np.int64] | None = None
+    routes: list[list[list[float]]] | None = None
+    older: bool = False
+    """By definitions that lack what the safety layer was asked and did."""
+    schema_version: str = "2"
     extra: dict[str, dict[str, str]] = field(default_factory=dict)
     finished: bool = True
 
@@ -60,7 +71,8 @@ class Made:
             "version": "0.1.0",
         }
         topics = episode_topics(drones, radio)
-        with BagWriter(folder, topics, {"sar_eval": facts, **self.extra}) as writer:
+        routes = {} if self.routes is None else {"routes": {"routes": json.dumps(self.routes)}}
+        with BagWriter(folder, topics, {"sar_eval": facts, **routes, **self.extra}) as writer:
             self._ticks(store, writer, drones)
             self._rare(store, writer)
             writer.flush()
@@ -86,8 +98,16 @@ class Made:
             status = MessageLayout(store, blank(store, "sar_msgs/msg/UavStatus", {"uav": i + 1}))
             battery = np.ones(len(half)) if self.battery is None else self.battery[:, i]
             failsafe = np.zeros(len(half), np.int64) if self.failsafe is None else self.failsafe[:, i]
-            rows = status.encode({"header.stamp": half, "battery_fraction": battery, "failsafe": failsafe})
-            writer.write_batch(f"/uav_{i + 1}/status", half, rows)
+            band = np.zeros(len(half), np.int64) if self.bands is None else self.bands[:, i]
+            told = {"header.stamp": half, "battery_fraction": battery, "failsafe": failsafe}
+            told |= {} if self.older else {"band": band}
+            writer.write_batch(f"/uav_{i + 1}/status", half, status.encode(told))
+            if self.setpoints is not None:
+                layout = MessageLayout(store, blank(store, "sar_msgs/msg/Setpoint"))
+                wanted = np.full_like(self.positions, np.nan) if self.wanted is None else self.wanted
+                asked = {"header.stamp": at, "velocity": self.setpoints[:, i]}
+                asked |= {} if self.older else {"wanted": wanted[:, i]}
+                writer.write_batch(f"/uav_{i + 1}/setpoint", at, layout.encode(asked))
 
     def _rare(self, store: Any, writer: BagWriter) -> None:
         def put(topic: str, stamp_ns: int, kind: str, values: dict[str, Any]) -> None:
@@ -113,6 +133,9 @@ class Made:
                 self._devices(store, put, stamp_ns)
         for report in self.reports:
             put("/swarm/reports", report["ns"], "sar_msgs/msg/VictimReport", _without(report))
+        for time_s, address in self.heard:
+            seen = {"uav": 1, "address": address, "usable": True}
+            put("/uav_1/detection", round(time_s * NS), "sar_msgs/msg/Detection", seen)
         for event in self.events:
             put("/events/collision", event["ns"], "sar_msgs/msg/CollisionEvent", _without(event))
 
@@ -123,6 +146,7 @@ class Made:
             "address": np.array([address for address, _, _ in self.devices], np.uint64),
             "kind": np.array([kind for _, kind, _ in self.devices], np.uint8),
             "position": [point(*place) for _, _, place in self.devices],
+            "listed": np.array([address in self.listed for address, _, _ in self.devices], np.bool_),
         }
         put("/truth/devices", stamp_ns, "sar_msgs/msg/TruthDevices", values)
 
@@ -138,7 +162,7 @@ def straight(seconds: float, starts: Floats, velocity: Floats) -> Floats:
 
 def report(time_s: float, x: float, y: float, confidence: float, address: int = 7, **more: Any) -> dict[str, Any]:
     values = {"ns": round(time_s * NS), "position.x": x, "position.y": y, "confidence": confidence, "address": address}
-    return values | {"uav": 1, "gdop": 1.5, "views": 2} | more
+    return values | {"uav": 1, "path_gdop": 1.5, "views": 2} | more
 
 
 def event(time_s: float, number: int, kind: int, phase: int, **more: Any) -> dict[str, Any]:

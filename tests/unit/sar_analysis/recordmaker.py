@@ -22,8 +22,11 @@ def result(**changes: Any) -> dict[str, Any]:
         "coverage_curve": [0.0, 0.5],
         "time_to_95_s": None,
         "overlap_ratio": 0.1,
+        "issues": 0,
         "detections": 0,
+        "displaced": 0,
         "false_alarms": 0,
+        "decoys": [],
         "gdop": None,
         "time_to_first_detection_s": None,
         "localization_error_m": None,
@@ -54,4 +57,4 @@ def result(**changes: Any) -> dict[str, Any]:
 
 def record(**changes: Any) -> str:
     """A line of episodes.jsonl, as sar-eval run --json prints it."""
-    return json.dumps({"schema_version": 1, "result": result(**changes)})
+    return json.dumps({"schema_version": 2, "result": result(**changes)})

@@ -37,8 +37,9 @@ def made_flights(count: int, first_seed: int) -> list[FitFlight]:
                 time_s = float(hit[0]) + 0.5 if len(hit) else None
             found = time_s is not None
             error, views = (float(rng.uniform(1.0, 5.0)), int(rng.integers(2, 5))) if found else (None, None)
+            sightings.append(Sighting("victim", x, y, time_s, error, views))
             alarm = float(rng.exponential(1.0 / ALARM_PER_S))
-            sightings.append(Sighting("victim", x, y, time_s, error, views, alarm if alarm < 240.0 else None))
+            sightings.append(Sighting("passer_by", x, y, alarm if alarm < 240.0 else None, None, None))
         places = [[[float(px), float(py)]] for px, py in track]
         flights.append(FitFlight("random_walk", first_seed + k, level, 240.0, places, sightings))
     return flights

@@ -17,6 +17,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
 K_NULL_ENTITY = 0
+SECOND = 1_000_000_000
 
 
 class Air:
@@ -265,6 +266,15 @@ class RosNode:
     def _publish(self, topic: str, msg_type: type, message: Any) -> None:
         assert isinstance(message, msg_type)
         self.sent[topic].append(message)
+
+
+def publish(gz: Any, topic: str, message: Any) -> None:
+    gz.Node().advertise(topic, type(message)).publish(message)
+
+
+def stamped(message: Any, time_ns: int) -> Any:
+    message.header.stamp.sec, message.header.stamp.nsec = divmod(time_ns, SECOND)
+    return message
 
 
 def modules() -> dict[str, ModuleType]:

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sar_core.errors import ContractError, InputError, RunError
-from sar_core.radio import ANTENNAS, SUBCARRIERS
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_gazebo.csi import KEYS, TIER, Cadence, CsiHealth, Radio, decode, encode, read_episode
 from sar_sim.radio.receiver import Frames
 from sar_sim.vehicle.fleet import STEP_NS, stamp_ns
+from tests.unit.sar_gazebo.madeframes import frames_of
 
 SCENARIO = Scenario(world="village", drones=2, victims=3, decoys=4, sigma=0.1, kappa=4.0)
 
@@ -28,13 +28,6 @@ def parameters(episode: Episode, **changed: str) -> dict[str, str]:
 
 def staged() -> Episode:
     return prepare(SCENARIO, 5, 3, TIER)
-
-
-def frames_of(count: int, seed: int = 0) -> Frames:
-    rng = np.random.default_rng(seed)
-    csi = rng.integers(-127, 128, (count, ANTENNAS, len(SUBCARRIERS), 2), dtype=np.int8)
-    address = rng.integers(1 << 48, size=count, dtype=np.uint64)
-    return Frames(52_000_000, address, rng.random(count) < 0.5, rng.normal(-70.0, 10.0, count), csi)
 
 
 def assert_equal(got: Frames, wanted: Frames) -> None:

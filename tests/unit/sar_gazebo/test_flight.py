@@ -26,7 +26,7 @@ from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_gazebo.csi import BEGIN_TOPIC, KEYS, TIER
 from sar_gazebo.stage import stage
-from tests.unit.sar_gazebo.test_truthlistener import publish, stamped
+from tests.unit.sar_gazebo.standins import publish, stamped
 
 SPEED = 3.0
 PATIENT = HealthLimits(late_s=5.0, skew_s=1.0, rtf_floor=0.1)

@@ -22,7 +22,7 @@ from sar_eval.px4 import gazebo as parts
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_gazebo.csi import HEALTH_TOPIC, TIER
-from tests.unit.sar_gazebo.test_truthlistener import publish
+from tests.unit.sar_gazebo.standins import publish
 
 EPISODE = prepare(Scenario(world="open_field", drones=2), 0, 0, TIER)
 STAYS = 'env >"{told}/$(basename $0)-$$"; echo "$@" >"{told}/$(basename $0)-$$.words"; echo hello; exec sleep 600'

@@ -15,9 +15,8 @@ from sar_eval.backends.backend import SpoiltError
 from sar_gazebo.csi import BEGIN_TOPIC, HEALTH_TOPIC, encode
 from sar_gazebo.stage import CONTACT_TOPIC
 from sar_sim.vehicle.fleet import stamp_ns
-from tests.unit.sar_gazebo.test_csi import frames_of
-
-SECOND = 1_000_000_000
+from tests.unit.sar_gazebo.madeframes import frames_of
+from tests.unit.sar_gazebo.standins import SECOND, publish, stamped
 
 
 @pytest.fixture
@@ -28,15 +27,6 @@ def listener_module(gz: Any) -> ModuleType:
 @pytest.fixture
 def ears_module(gz: Any) -> ModuleType:
     return importlib.import_module("sar_gazebo.csilistener")
-
-
-def publish(gz: Any, topic: str, message: Any) -> None:
-    gz.Node().advertise(topic, type(message)).publish(message)
-
-
-def stamped(message: Any, time_ns: int) -> Any:
-    message.header.stamp.sec, message.header.stamp.nsec = divmod(time_ns, SECOND)
-    return message
 
 
 def publish_pose(gz: Any, drone: int, time_ns: int, x: float, sign: float = 1.0) -> None:

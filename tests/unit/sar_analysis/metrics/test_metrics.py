@@ -187,41 +187,82 @@ def test_alone_there_is_no_separation(tmp_path: Path) -> None:
 VICTIMS = [(7, 0, (20.0, 50.0, 0.5)), (8, 0, (60.0, 50.0, 0.5)), (9, 3, (90.0, 90.0, 1.0)), (10, 1, (5.0, 5.0, 1.0))]
 
 
-def test_detections_false_alarms_and_errors(tmp_path: Path) -> None:
+def test_reports_are_judged_by_transmitter(tmp_path: Path) -> None:
     made = lane(
         devices=VICTIMS,
         reports=[
             report(3.0, 20.0, 58.0, 0.80),  # not confident
-            report(4.0, 26.0, 58.0, 0.86, gdop=2.5, views=3),  # 10 m exactly: detection of the first victim
-            report(4.5, 20.0, 60.1, 0.99),  # 10.1 m: a false alarm, although it is the victim's own transmitter
-            report(5.0, 23.0, 54.0, 0.90),  # the first victim again, 5 m
+            report(4.0, 26.0, 58.0, 0.86, path_gdop=2.5, constellation_gdop=1.25, views=3),  # 10 m exactly: right
+            report(4.5, 20.0, 60.1, 0.99),  # 10.1 m: an update that is off, and no false alarm
+            report(5.0, 23.0, 54.0, 0.90),  # 5 m: settled from here on
             report(5.5, 80.0, 80.0, 0.90, address=9),
-            report(6.0, 81.0, 80.0, 0.99, address=9),  # the same transmitter: counted once
+            report(6.0, 81.0, 80.0, 0.99, address=9),  # the same transmitter: one alarm
             report(6.5, 62.0, 50.0, 0.85, address=10),  # not above 0.85
-            report(7.0, 62.0, 50.0, 0.95, address=10, gdop=math.nan, views=1),  # a decoy, but at the second victim
+            report(7.0, 62.0, 50.0, 0.95, address=10),  # a decoy, although a victim lies beside it
         ],
     )
     m = metrics(tmp_path, made)
-    assert (m.detections, m.false_alarms) == (2, 2)
+    assert (m.issues, m.detections, m.displaced, m.false_alarms) == (3, 1, 0, 2)
     assert m.time_to_first_detection_s == pytest.approx(2.0)
-    assert (m.localization_error_m, m.final_localization_error_m) == (10.0, 5.0)
-    assert m.gdop == 2.5
-    second = m.victims[1]
-    assert (second.error_m, second.gdop, second.time_s) == (2.0, None, pytest.approx(5.0))
-    assert [(a.kind, a.address) for a in m.false_alarm_events] == [("victim", 7), ("passer_by", 9)]
-    assert m.false_alarm_events[1].distance_m == pytest.approx(math.hypot(20.0, 30.0))
+    assert (m.localization_error_m, m.gdop) == (10.0, 1.25)
+    first, second = m.victims
+    assert (first.error_m, first.path_gdop, first.views, first.final_error_m) == (10.0, 2.5, 3, 5.0)
+    assert first.settled_s == pytest.approx(3.0)
+    assert (second.detected, second.issued_s, second.error_m, second.settled_s) == (False, None, None, None)
+    assert [(i.verdict, i.kind, i.address) for i in m.issue_events] == [
+        ("right", "victim", 7),
+        ("decoy", "passer_by", 9),
+        ("decoy", "rescuer", 10),
+    ]
     assert m.return_counts is not None
-    assert (m.return_counts.confirmed_victims, m.return_counts.triangulations) == (2, 4)
-    last = {w.kind: w for w in m.words if w.last}
-    assert last["passer_by"].correct is False
-    assert last["rescuer"].correct is True
+    assert (m.return_counts.confirmed_victims, m.return_counts.triangulations) == (1, 3)
+    last = {told.kind: told for told in m.track_reports if told.last}
+    assert (last["victim"].right, last["passer_by"].right, last["rescuer"].right) == (True, False, False)
 
 
-def test_without_victims_any_confident_report_is_a_false_alarm(tmp_path: Path) -> None:
+def test_a_victim_reported_far_off_is_displaced_and_its_error_is_not_cut(tmp_path: Path) -> None:
+    m = metrics(tmp_path, lane(devices=VICTIMS, reports=[report(4.0, 60.0, 80.0, 0.9)]))
+    assert (m.issues, m.detections, m.displaced, m.false_alarms) == (1, 0, 1, 0)
+    assert m.localization_error_m == 50.0 and m.time_to_first_detection_s is None
+    assert m.return_counts is not None and m.return_counts.confirmed_victims == 0
+
+
+def test_reports_count_inside_the_search_only(tmp_path: Path) -> None:
+    """Before it (2 s) the last one stands when it begins; after it (10 s) nothing counts but for ADR-149."""
+    early = [report(1.0, 20.0, 90.0, 0.9), report(1.5, 20.0, 70.0, 0.9), report(1.9, 20.0, 80.0, 0.5, address=9)]
+    made = lane(devices=VICTIMS, reports=early)
+    made.end_s = 8.0
+    made.reports.append(report(8.5, 60.0, 50.0, 0.9, address=8))
+    m = metrics(tmp_path, made)
+    assert (m.issues, m.displaced) == (1, 1)
+    assert (m.victims[0].issued_s, m.victims[0].error_m) == (0.0, 20.0)
+    assert m.adr149 is not None and m.adr149.time_to_first_detection_s == 1.0
+    assert m.adr149.errors_m == (40.0, 0.0) and m.adr149.detected and m.adr149.confident
+
+
+def test_a_decoy_is_exposed_when_a_drone_heard_it_in_the_search(tmp_path: Path) -> None:
+    made = lane(devices=VICTIMS, heard=[(1.0, 9), (3.0, 10), (4.0, 10)], listed=frozenset({10}))
+    unheard, told = metrics(tmp_path, made).decoys
+    assert (unheard.listed, unheard.heard_s, unheard.exposed) == (False, None, False)
+    assert (told.listed, told.heard_s, told.exposed, told.alarm_s) == (True, pytest.approx(1.0), True, None)
+    assert (unheard.at_risk_s(8.0), told.at_risk_s(8.0)) == (0.0, pytest.approx(7.0))
+
+
+def test_what_was_held_at_fixed_times(tmp_path: Path) -> None:
+    path = straight(70.0, np.array([[2.5, 52.5, 30.0]]), np.array([[1.0, 0.0, 0.0]]))
+    told = [report(20.0, 20.0, 90.0, 0.3), report(45.0, 20.0, 53.0, 0.95, information_dop_m=2.0, views=4)]
+    m = metrics(tmp_path, Made(path, begin_s=2.0, end_s=65.0, devices=VICTIMS, reports=told))
+    early, late = m.victims[0].fixes
+    assert (early.time_s, early.age_s, early.error_m, early.confidence) == (30.0, pytest.approx(12.0), 40.0, 0.3)
+    assert (late.time_s, late.error_m, late.information_dop_m, late.views) == (60.0, 3.0, 2.0, 4)
+    assert m.victims[1].fixes == ()
+
+
+def test_without_victims_any_issue_is_a_decoy_alarm(tmp_path: Path) -> None:
     made = lane(devices=VICTIMS[2:], reports=[report(5.0, 90.0, 90.0, 0.9, address=9)], config={"victim_absent": True})
     m = metrics(tmp_path, made)
-    assert (m.detections, m.false_alarms, m.victims) == (0, 1, ())
-    assert m.false_alarm_events[0].distance_m is None
+    assert (m.detections, m.displaced, m.false_alarms, m.victims) == (0, 0, 1, ())
+    assert m.issue_events[0].error_m is None
     assert m.time_to_first_detection_s is None
     assert m.victim_absent
 
@@ -345,3 +386,22 @@ def test_who_and_what_come_from_the_bag(tmp_path: Path) -> None:
     assert m.row()["victims"] == 2
     assert all(not isinstance(value, tuple | list | dict) for value in m.row().values())
     assert read_bag(tmp_path / "bag").versions["version"] == "0.1.0"
+
+
+def test_a_layout_is_what_missions_share_at_every_noise_level_and_with_or_without_victims(tmp_path: Path) -> None:
+    one = dataclasses.replace(metrics(tmp_path, lane(devices=[(7, 0, (20.0, 50.0, 0.5))])), episode_set="field-v1")
+    blown = dataclasses.replace(one, configuration={"wind_mps": [1.2, 1.6, 0.0]})
+    twin = dataclasses.replace(blown, episode=2, victims=(), configuration={"wind_mps": [2.4, 3.2, 0.0]})
+    assert twin.layout == blown.layout, "at another level, without victims and in a stronger wind"
+    assert dataclasses.replace(blown, configuration={"wind_mps": [1.6, 1.2, 0.0]}).layout != blown.layout
+    assert dataclasses.replace(blown, world="village").layout != blown.layout, "sets of two worlds share directions"
+    assert dataclasses.replace(blown, episode_set="field-v2").layout != blown.layout
+    still = dataclasses.replace(one, configuration={"wind_mps": [0.0, 0.0, 0.0]})
+    assert dataclasses.replace(still, episode=2).layout == still.layout, "in still air by its victims"
+    moved = tuple(dataclasses.replace(v, x_m=v.x_m + 1.0) for v in one.victims)
+    assert moved and dataclasses.replace(still, victims=moved).layout != still.layout
+    bare = dataclasses.replace(still, victims=())
+    assert dataclasses.replace(bare, episode=2).layout != bare.layout
+    ruled = dataclasses.replace(blown, episode_set="rules-1")
+    assert dataclasses.replace(ruled, episode=2).layout != ruled.layout
+    assert dataclasses.replace(ruled, seed=9, victims=()).layout == ruled.layout

@@ -110,6 +110,8 @@ def test_files_that_are_no_registration_are_refused(tmp_path: Path) -> None:
     for text, message in (
         ("", "a registration is a mapping of keys to values, found NoneType"),
         ("seeds: [1\n", "cannot read the registration"),
+        ("[" * 5000, "cannot read the registration"),
+        ("bootstrap: &a {method: *a}\n", "bootstrap.method"),
         (yaml.safe_dump(document()) + "seeds: [1]\n", "key 'seeds' is given 2 times; allowed: once"),
         ("conditions:\n- {name: a, name: b}\n", "key 'name' is given 2 times"),
     ):

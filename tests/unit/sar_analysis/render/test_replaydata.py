@@ -51,13 +51,24 @@ def test_verdicts_are_those_of_the_metrics(tmp_path: Path) -> None:
     bag = made(reports=REPORTS).write(tmp_path / "bag")
     data, metrics = make_replay(bag).data, episode_metrics(bag)
     reports = data["reports"]
-    assert (reports["detections"], reports["false_alarms"]) == ([1], [3])
-    assert (metrics.detections, metrics.false_alarms) == (1, 1)
+    assert reports["issues"] == {"right": [1], "displaced": [], "decoy": [3]}
+    assert (metrics.detections, metrics.displaced, metrics.false_alarms) == (1, 0, 1)
     assert reports["right"] == [1, 1, 1, 0, 0, 0]
     assert reports["confident"] == [0, 1, 1, 1, 1, 0]
     assert reports["device"] == [0, 0, 0, 1, 1, -1]
     assert np.cumsum(reports["t"]).tolist() == [30, 40, 50, 60, 70, 80]
     assert [d["kind"] for d in data["devices"]] == ["victim", "access_point"]
+
+
+def test_a_report_is_judged_by_its_own_transmitter_and_inside_the_search_only(tmp_path: Path) -> None:
+    """At the victim, but of another device; the victim's device far off; right, but on the way home."""
+    off = report(4.0, 60.0, 60.0, 0.9)
+    said = [report(0.5, 20.0, 60.0, 0.9), report(3.0, 20.0, 60.0, 0.9, address=9), off, report(9.8, 20.0, 60.0, 0.9)]
+    reports = make_replay(made(reports=said[1:]).write(tmp_path / "bag")).data["reports"]
+    assert reports["issues"] == {"right": [], "displaced": [1], "decoy": [0]}
+    assert (reports["right"], reports["confident"]) == ([0, 0, 0], [1, 1, 0])
+    before = make_replay(made(reports=said).write(tmp_path / "before")).data["reports"]
+    assert before["issues"] == {"right": [0], "displaced": [], "decoy": [1]}
 
 
 def test_begin_and_end_of_a_contact_are_one_event(tmp_path: Path) -> None:

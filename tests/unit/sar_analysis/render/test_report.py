@@ -13,11 +13,10 @@ import pytest
 
 from sar_analysis.render import report
 from sar_analysis.render.figures import FIGURES
-from sar_analysis.render.latex import escape
 from sar_analysis.render.report import TEXTS, default_place, write_report
-from sar_analysis.results.model import results_schema
+from sar_analysis.results.model import Document, ResultBody, results_schema
 from sar_core.errors import InputError, MissingDependencyError
-from tests.unit.sar_analysis.test_degenerate import campaign
+from tests.unit.sar_analysis.campaigns import campaign
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +27,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def stand_in(monkeypatch: pytest.MonkeyPatch, draw: Any = None) -> None:
     """Figures and page that leave a file each, so that the folder's handling can be seen alone."""
 
-    def draw_figures(results: dict[str, Any], folder: Path) -> list[Path]:
+    def draw_figures(result: ResultBody, folder: Path) -> list[Path]:
         folder.mkdir()
-        (folder / "coverage.png").write_text(results["result"]["title"])
+        (folder / "coverage.png").write_text(result.title)
         return [folder / "coverage.png"]
 
-    def write_page(results: dict[str, Any], table: Any, bags: Any, out: Path) -> Path:
-        out.write_text(results["result"]["title"])
+    def write_page(document: Document, table: Any, bags: Any, out: Path) -> Path:
+        out.write_text(document.result.title)
         return out
 
     monkeypatch.setattr(report, "draw_figures", draw or draw_figures)
@@ -49,7 +48,7 @@ def test_everything_is_written_and_an_earlier_report_replaced(
     made = write_report(runs, out, resamples=200)
     assert set(made.files) == {*TEXTS, "report.html", "figures/coverage.png"}
     assert len(made.left_out) == len(FIGURES) - 1
-    assert "figure efficiency: no evaluation points of a training were given" in made.left_out
+    assert "figure gdop: no victim was detected" in made.left_out
     jsonschema.Draft202012Validator(results_schema()).validate(json.loads((out / "results.json").read_text()))
     (out / "figures" / "old.svg").write_text("an earlier figure")
     before = (out / "RESULTS.md").read_text()
@@ -81,7 +80,7 @@ def test_a_failure_half_way_leaves_the_earlier_report(
     out = tmp_path / "out"
     write_report(runs, out, resamples=200)
 
-    def fails(results: dict[str, Any], folder: Path) -> None:
+    def fails(result: ResultBody, folder: Path) -> None:
         raise RuntimeError("disk full")
 
     stand_in(monkeypatch, fails)
@@ -94,7 +93,7 @@ def test_a_failure_half_way_leaves_the_earlier_report(
 def test_without_matplotlib_the_texts_stand_and_the_lack_is_said(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(results: dict[str, Any], folder: Path) -> None:
+    def fails(result: ResultBody, folder: Path) -> None:
         folder.mkdir()
         raise MissingDependencyError("matplotlib is missing")
 
@@ -128,17 +127,13 @@ def test_csv_and_latex_hold_what_the_document_holds(
         figures = list(csv.DictReader(stream))
     told = document["result"]["conditions"][0]
     mine = [f for f in figures if f["condition"] == "c01"]
-    assert len(mine) == sum(len(told[key]) for key in ("estimates", "not_computed", "scores", "times"))
+    means = sum(time["restricted_mean"] is not None for time in told["times"])
+    assert len(mine) == means + sum(len(told[key]) for key in ("estimates", "not_computed", "scores", "times"))
     assert all(f["value"] or f["note"] for f in mine), "a figure without value says why"
     tex = (out / "results.tex").read_text()
     assert tex.count(r"\begin{table}") == tex.count(r"\bottomrule") == tex.count(r"\end{table}") >= 9
     assert "Stage 2 (embedded)" in tex
     assert not set("σκ·∞²³°") & set(tex)
-
-
-def test_latex_escapes() -> None:
-    assert escape("50 % of a_b & {c}") == r"50 \% of a\_b \& \{c\}"
-    assert escape("\\ ~ ^ # $ <") == r"\textbackslash{} \textasciitilde{} \textasciicircum{} \# \$ \textless{}"
 
 
 def test_default_places(runs: Path, tmp_path: Path) -> None:
@@ -155,7 +150,7 @@ def test_a_report_of_the_folder_one_stands_in(runs: Path, tmp_path: Path, monkey
     (runs / "broken").mkdir(exist_ok=True)
     (runs / "broken" / "broken.mcap").write_bytes(b"no bag")
     monkeypatch.chdir(runs)
-    told = write_report(Path("."), tmp_path / "out", resamples=200).document["result"]["warnings"]
+    told = write_report(Path("."), tmp_path / "out", resamples=200).document.result.warnings
     shutil.rmtree(runs / "broken")
     assert [text for text in told if text.startswith("unreadable: broken: metadata.yaml is missing")]
     assert not any(str(runs) in text for text in told)

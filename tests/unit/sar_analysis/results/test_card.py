@@ -36,12 +36,12 @@ def test_a_campaigns_command_is_told_by_its_manifest(tmp_path: Path, episodes: I
     names = [f"village-v1-spiral-4x-embedded-s00{s}-e{k:03d}" for k in episodes for s in (1, 3, 6)]
     found = campaign(write(tmp_path, [*names, *(f"{name}-absent" for name in names)]))
     assert found is not None
-    assert found["command"] == (
+    assert found.command == (
         f"sar-eval stage2 --seeds 1,3,6 --episodes {told} --world village --pattern spiral --pattern pheromone "
         "--victims both --episode-set v1"
     )
-    assert found["machine"] == "a CPU, 2 cores, Linux" and "private" not in str(found)
-    assert found["commit"] is None
+    assert found.machine == "a CPU, 2 cores, Linux" and "private" not in str(found)
+    assert found.commit is None
     assert campaign(tmp_path / "episodes.jsonl") == found, "a file's manifest lies beside it"
 
 
@@ -51,7 +51,7 @@ def test_published_results_know_the_whole_command_and_the_commit(tmp_path: Path)
     (tmp_path / "manifest.json").write_text(json.dumps(MANIFEST | {"host": host, "episodes": episodes}))
     found = campaign(tmp_path)
     assert found is not None
-    assert (found["command"], found["commit"]) == ("sar-eval eval --full", "cd" * 20)
+    assert (found.command, found.commit) == ("sar-eval eval --full", "cd" * 20)
 
 
 def test_without_a_manifest_nothing_is_made_up(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_without_a_manifest_nothing_is_made_up(tmp_path: Path) -> None:
 
 def test_the_command_names_no_folder_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/opt/bin/sar-eval", "report", "/home/me/runs", "--out", "results/study"])
-    assert host()["command"] == "sar-eval report runs --out results/study"
+    assert host().command == "sar-eval report runs --out results/study"
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_a_module_is_told_as_it_is_started(
     (package / "__init__.py").touch()
     (package / "room" / "__init__.py").touch()
     monkeypatch.setattr(sys, "argv", [str((package / file).resolve()), "runs"])
-    assert host()["command"] == f"{told} runs"
+    assert host().command == f"{told} runs"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sar_analysis.render.figures import make_figure
+from sar_analysis.render import plots
 from sar_analysis.results.efficiency import as_plain, curves, read_points
 from sar_analysis.stats.resampling import bootstrap
 from sar_analysis.stats.scores import of_matrix
@@ -109,9 +109,7 @@ def test_the_command_prints_and_draws_what_was_computed(tmp_path: Path, capsys: 
     plain = as_plain(curves(read_points(path)))
     assert json.loads(capsys.readouterr().out) == plain
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["efficiency.png", "efficiency.svg"]
-    figure = make_figure("efficiency", {"result": {"title": "Stage 1", "sample_efficiency": plain}})
-    assert figure is not None
-    (axis,) = figure.get_axes()
+    (axis,) = plots.efficiency("Stage 1", curves(read_points(path))).get_axes()
     assert {line.get_label(): list(line.get_ydata()) for line in axis.get_lines()} == {
         curve["policy"]: curve["iqm"] for curve in plain
     }

@@ -25,6 +25,7 @@ from sar_analysis.stats.statistics import mean_of
 from sar_analysis.table import Table
 from sar_core.errors import ContractError, InputError, MissingDataError
 from tests.unit.sar_analysis.bagmaker import Made, straight
+from tests.unit.sar_analysis.documents import plain
 
 CONFIGURATION: dict[str, Any] = {
     "tier": "embedded",
@@ -174,8 +175,8 @@ def test_results_hold_every_condition_to_the_oracle_or_say_why_not(flown: Episod
     reference = load_reference(write(tmp_path / "r.json"))
     elsewhere = [dataclasses.replace(e, world="desert", world_sha256="cd" * 32) for e in missions(flown)]
     document = build_results(Table((*missions(flown), *elsewhere), ()), resamples=200, reference=reference)
-    jsonschema.Draft202012Validator(results_schema()).validate(document)
-    rows = {row["id"]: row for row in document["result"]["optimality"]["conditions"]}
+    jsonschema.Draft202012Validator(results_schema()).validate(plain(document))
+    rows = {row["id"]: row for row in plain(document.result)["optimality"]["conditions"]}
     (held,) = (row for row in rows.values() if "value" in row)
     (refused,) = (row for row in rows.values() if "refused" in row)
     assert held["value"] == pytest.approx((0.1 + 0.0 + 0.5 + 0.5 + 0.0 + 0.25) / 6)
@@ -184,12 +185,12 @@ def test_results_hold_every_condition_to_the_oracle_or_say_why_not(flown: Episod
     assert (held["beyond"], held["n"], held["missions"]) == (1, 6, 6)
     assert "world is cdcdcdcdcdcd" in refused["refused"]
     page = tables_markdown(document)
-    html = render(document, [None] * len(document["result"]["episodes"]))
+    html = render(document, [None] * len(plain(document.result)["episodes"]))
     for text in (page, html):
         assert "Against the oracle" in text and "1 of 6" in text and f"{held['value']:.4f} [" in text
-    assert all("optimality gap" not in item["what"] for item in document["result"]["not_computed"])
+    assert all("optimality gap" not in item["what"] for item in plain(document.result)["not_computed"])
     without = build_results(Table(tuple(missions(flown)), ()), resamples=200)
-    assert without["result"]["optimality"] is None and "Against the oracle" not in tables_markdown(without)
+    assert plain(without.result)["optimality"] is None and "Against the oracle" not in tables_markdown(without)
     assert f"| optimality gap | present | spiral | {held['value']:.3g} [" in results_markdown(document)
 
 
@@ -198,7 +199,7 @@ def test_an_invalid_mission_costs_results_its_episode_and_no_more(flown: Episode
     reference = load_reference(write(tmp_path / "r.json"))
     flights = [dataclasses.replace(e, valid=(e.seed, e.episode) != (0, 1)) for e in missions(flown)]
     document = build_results(Table(tuple(flights), ()), resamples=200, reference=reference)
-    (row,) = document["result"]["optimality"]["conditions"]
+    (row,) = plain(document.result)["optimality"]["conditions"]
     assert row["value"] == pytest.approx((0.1 + 0.5 + 0.5 + 0.25) / 4)
     assert (row["missions"], row["invalid"]) == (5, 1)
     assert any("left out" in note for note in row["notes"])
@@ -210,7 +211,7 @@ def test_two_worlds_of_one_name_are_two_conditions(flown: EpisodeMetrics) -> Non
         return [dataclasses.replace(e, **facts) for e in missions(flown)]
 
     here, edited, desert = in_world("ab" * 32, "village"), in_world("cd" * 32, "village"), in_world("cd" * 32, "desert")
-    conditions = build_results(Table((*here, *edited), ()), resamples=200)["result"]["conditions"]
+    conditions = plain(build_results(Table((*here, *edited), ()), resamples=200).result)["conditions"]
     assert [c["missions"] for c in conditions] == [6, 6]
-    apart = build_results(Table((*here, *desert), ()), resamples=200)["result"]["conditions"]
+    apart = plain(build_results(Table((*here, *desert), ()), resamples=200).result)["conditions"]
     assert len(apart) == 2 and all("sha256" not in c["label"] for c in apart)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from sar_analysis.metrics.goals import LOST_M
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.results.conditions import group, merge
@@ -24,9 +25,8 @@ from sar_analysis.results.summary import NOISE
 from sar_analysis.stage1.rows import Stage1Row, read_stage1
 from sar_analysis.table import Table
 from sar_core.errors import ContractError, MissingDataError
-from tests.unit.sar_analysis.results.test_leaders import base, campaign
-
-__all__ = ["base"]
+from tests.unit.sar_analysis.documents import plain
+from tests.unit.sar_analysis.missions import campaign
 
 
 def foretold(episodes: list[EpisodeMetrics], **more: Any) -> list[Stage1Row]:
@@ -100,7 +100,7 @@ def test_a_miss_is_the_worst_in_both_stages(episodes: list[EpisodeMetrics]) -> N
     told = [20.0 if k % 3 else 240.0 for k in range(8)]
     assert times["stage1"] == pytest.approx(np.mean(told)) and times["stage2"] == pytest.approx(30.0)
     errors = next(m for m in part["metrics"] if m["metric"] == "localization_error_m")["patterns"][0]
-    assert errors["stage1"] == pytest.approx(np.mean([3.0 if k % 3 else 10.0 for k in range(8)]))
+    assert errors["stage1"] == pytest.approx(np.mean([3.0 if k % 3 else LOST_M for k in range(8)]))
 
 
 def test_an_invalid_mission_costs_its_episode(episodes: list[EpisodeMetrics]) -> None:
@@ -149,9 +149,9 @@ def test_missions_without_victims_are_a_part_of_their_own(episodes: list[Episode
     ]
     rows = [*foretold(episodes), *foretold(absent, victim_absent=True)]
     document = build_results(Table((*episodes, *absent), ()), resamples=200, stage1=Stage1Prediction("s.jsonl", rows))
-    parts = document["result"]["stage_gap"]["parts"]
+    parts = plain(document.result)["stage_gap"]["parts"]
     assert [part["victim_absent"] for part in parts] == [False, True]
-    assert [m["words"] for m in parts[1]["metrics"]] == ["return", "coverage at 240 s", "false alarms per mission"]
+    assert [m["words"] for m in parts[1]["metrics"]] == ["return", "coverage at 240 s", "decoy alarms per mission"]
     lines = tables_markdown(document).partition("## Stage 2 minus Stage 1")[2].partition("\n## ")[0].splitlines()
     widths = {line.count("|") for line in lines if line.startswith("|")}
     assert len(widths) == 1, "every row has every column"
@@ -165,7 +165,7 @@ def test_the_page_says_what_the_kinematic_stage_hides(episodes: list[EpisodeMetr
     document = build_results(
         Table(tuple(hit), ()), resamples=200, stage1=Stage1Prediction(file.name, read_stage1(file))
     )
-    jsonschema.Draft202012Validator(results_schema()).validate(document)
+    jsonschema.Draft202012Validator(results_schema()).validate(plain(document))
     page = results_markdown(document)
     assert "Stage 1 cannot collide; Stage 2 counted 2 collisions in 72 missions." in page
     assert "The ranking of patterns is the same in both stages on coverage at 240 s." in page

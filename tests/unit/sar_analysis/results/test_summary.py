@@ -28,7 +28,9 @@ def episode(tmp_path_factory: pytest.TempPathFactory) -> EpisodeMetrics:
 
 
 def found(error: float, gdop: float | None = 1.5, time_s: float = 30.0) -> Victim:
-    return Victim(0.0, 0.0, True, time_s, error, gdop, 2, 0.9, error / 2)
+    return Victim(
+        *(0.0, 0.0, True, time_s, error, 0.9), constellation_gdop=gdop, path_gdop=9.0, views=2, final_error_m=error / 2
+    )
 
 
 LOST = Victim(0.0, 0.0, False)
@@ -92,9 +94,10 @@ def test_conditions_and_noise_levels_stay_apart(episode: EpisodeMetrics) -> None
         summarise(group, by=("sigmas",))
 
 
-def test_gdop_bands() -> None:
+def test_gdop_bands(episode: EpisodeMetrics) -> None:
     victims = [found(1.0, 1.19), found(2.0, 1.2), found(3.0, 1.99), found(4.0, 3.0), found(9.0, 4.0), found(7.0, None)]
-    bands = {b.name: (b.detections, b.cep50_m) for b in gdop_bands([*victims, LOST])}
+    found_bands = gdop_bands([mission(episode, *victims, LOST)])
+    bands = {b.name: (b.detections, None if b.cep50_m is None else b.cep50_m.value) for b in found_bands}
     assert bands == {"< 1.2": (1, 1.0), "1.2 - 2": (2, 2.0), "2 - 4": (1, 4.0), ">= 4": (1, 9.0), "undefined": (1, 7.0)}
     assert [b.cep95_m for b in gdop_bands([])] == [None] * 5
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from sar_analysis.bags.reader import read_bag
 from sar_analysis.metrics.metrics import search_span
-from sar_analysis.render.tiertable import as_markdown
+from sar_analysis.render.stagetables import tier_gap_markdown
 from sar_analysis.results.tiergap import compare, missions_in, tracking
 from sar_core.errors import ContractError, MissingDataError
 from sar_eval.episode.flight import Flight, fly_episode
@@ -63,20 +63,20 @@ def test_tracking_is_command_against_truth_one_tick_later(folders: tuple[Path, P
 
 def test_differences_have_the_interval_of_a_paired_t_test(folders: tuple[Path, Path]) -> None:
     found = compare(*folders)
-    assert found["pairs"] == EPISODES
-    row = next(row for row in found["rows"] if row["measure"] == "path of all drones")
+    assert found.pairs == EPISODES
+    row = next(row for row in found.rows if row.measure == "path of all drones")
     paths = [[m.metrics.path_m for _, m in sorted(missions_in(folder).items(), key=str)] for folder in folders]
     oracle = stats.ttest_rel(paths[1], paths[0]).confidence_interval(0.95)
-    assert (row["low"], row["high"]) == pytest.approx((oracle.low, oracle.high))
-    assert row["difference"] == pytest.approx(float(np.mean(paths[1]) - np.mean(paths[0])))
-    assert row["difference"] < 0.0, "slower drones fly less far"
+    assert (row.low, row.high) == pytest.approx((oracle.low, oracle.high))
+    assert row.difference == pytest.approx(float(np.mean(paths[1]) - np.mean(paths[0])))
+    assert row.difference < 0.0, "slower drones fly less far"
 
 
 def test_a_table_names_the_tiers_and_every_measure(folders: tuple[Path, Path]) -> None:
     found = compare(*folders)
-    text = as_markdown(found)
+    text = tier_gap_markdown(found)
     assert text.startswith("| | embedded | embedded | embedded minus embedded")
-    assert all(row["measure"] in text for row in found["rows"])
+    assert all(row.measure in text for row in found.rows)
 
 
 def test_a_mission_without_a_search_has_no_tracking(tmp_path: Path) -> None:

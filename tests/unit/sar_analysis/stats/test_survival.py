@@ -67,12 +67,30 @@ def test_half_of_them_is_enough_for_a_median() -> None:
 
 
 def test_a_median_that_never_came_is_said_so() -> None:
-    interval = survival.median_time([240.0, 240.0, 100.0], [False, False, True])
+    interval = survival.median_time([240.0] * 6 + [100.0], [False] * 6 + [True])
     assert interval.value == interval.high == np.inf
-    assert interval.notes == ("median not reached: 1 of 3 had the event",)
+    assert interval.notes == ("median not reached: 1 of 7 had the event",)
     never = survival.median_time([240.0], [False])
-    assert never.value == never.low == np.inf
-    assert never.notes == ("median not reached: 0 of 1 had the event", "one mission: says nothing about any other")
+    assert never.value == np.inf and np.isnan((never.low, never.high)).all()
+    assert never.notes == (
+        "median not reached: 0 of 1 had the event",
+        "no interval: 1 missions, and a median's takes 6",
+    )
+
+
+@pytest.mark.parametrize("missions", range(1, 6))
+def test_so_few_missions_have_no_interval_of_a_median(missions: int) -> None:
+    """All lie on one side of the median with probability 2 / 2^n, above 5 % up to five: no interval can hold."""
+    found = survival.median_time(np.arange(1.0, missions + 1), np.ones(missions, bool))
+    assert np.isnan((found.low, found.high)).all() and any("takes 6" in note for note in found.notes)
+    enough = survival.median_time(np.arange(1.0, 7.0), np.ones(6, bool))
+    assert enough.low < enough.value < enough.high
+
+
+def test_times_all_alike_are_said_to_be_so() -> None:
+    found = survival.median_time([5.0] * 20, [True] * 20)
+    assert (found.low, found.value, found.high) == (5.0, 5.0, 5.0)
+    assert found.notes == ("no width: the times about the median are all alike, which does not make it certain",)
 
 
 def test_nonsense_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""A campaign's bookkeeping without flying anything: plan, manifest, ledger, what is flown again, merging."""
+"""A campaign's bookkeeping without flying anything: results, ledger, what is flown again."""
 
 from __future__ import annotations
 
@@ -7,117 +7,19 @@ import os
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sar_core.errors import ContractError, InputError, MissingDataError, RunError
+from sar_core.errors import ContractError, InputError, RunError
 from sar_core.sealed import seal, unseal
 from sar_eval.campaign.campaign import RESULTS, open_campaign
 from sar_eval.campaign.ledger import LEDGER, Ledger, read_ledger
-from sar_eval.campaign.manifest import MANIFEST, Manifest, make_manifest, read_manifest
-from sar_eval.campaign.merging import merge
-from sar_eval.campaign.plan import CampaignPlan, cost, flight_order, make_plan, parse_numbers, parse_shard, select
+from sar_eval.campaign.manifest import MANIFEST, make_manifest, read_manifest
+from sar_eval.campaign.plan import flight_order, make_plan
 from sar_eval.campaign.workers import MissionJob, MissionOutcome
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
-from sar_eval.scenario.model import Scenario
 from tests.soak.killcheck import result_part
 from tests.unit.sar_eval.campaign.desk import CHOICE, Desk, fly, made_up
-
-
-@pytest.fixture(scope="module")
-def plan() -> CampaignPlan:
-    return make_plan(CHOICE)
-
-
-@pytest.fixture(scope="module")
-def manifest(plan: CampaignPlan) -> Manifest:
-    return make_manifest(plan)
-
-
-def test_the_plan_is_the_product_in_a_fixed_order(plan):
-    assert len(plan) == 2 * 2 * 2 * 3
-    assert len(set(plan.keys)) == 24
-    assert plan.keys[:4] == (
-        "village-v1-boustrophedon-2x-embedded-s004-e000",
-        "village-v1-boustrophedon-2x-embedded-s004-e001",
-        "village-v1-boustrophedon-2x-embedded-s004-e002",
-        "village-v1-boustrophedon-2x-embedded-s001-e000",
-    )
-    assert plan.keys[-1] == "village-v1-spiral-2x-embedded-s001-e002-absent"
-    for task in plan.tasks[::5]:
-        assert task.prepare().episode_id == task.key
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"seeds": ()}, "seeds"),
-        ({"seeds": (1, 1)}, "none twice"),
-        ({"seeds": (1_000_000,)}, "calibration"),
-        ({"episodes": (50,)}, "0 to 49"),
-        ({"victims": "some"}, "present, absent, both"),
-        ({"patterns": ("zigzag",)}, "zigzag"),
-        ({"worlds": ("atlantis",)}, "atlantis"),
-        ({"episode_set": "v9"}, "village-v9"),
-        ({"scenario": Scenario(victim_absent=True)}, "victim_absent"),
-        ({"scenario": Scenario(kappa=3.0)}, "kappa"),
-    ],
-)
-def test_what_cannot_be_flown_is_refused_before_anything_is(change, told):
-    with pytest.raises(InputError, match=told):
-        make_plan(replace(CHOICE, **change))
-
-
-@given(n=st.integers(1, 9))
-def test_shards_are_a_partition_of_about_equal_parts(plan, n):
-    shards = [select(plan, (), (i, n)) for i in range(1, n + 1)]
-    assert sorted(task.key for shard in shards for task in shard) == sorted(plan.keys)
-    assert max(map(len, shards)) - min(map(len, shards)) <= 1
-
-
-def test_filters_cut_down_and_their_values_add_up(plan):
-    left = select(plan, ["pattern=spiral", "seed=1", "episode=0,2", "victims=absent"])
-    assert len(left) == 2
-    assert {(task.seed, task.index, task.scenario.victim_absent) for task in left} == {(1, 0, True), (1, 2, True)}
-    for bad in ("seed=2", "pattern=lawn", "colour=red", "seed"):
-        with pytest.raises(InputError):
-            select(plan, [bad])
-
-
-def test_numbers_and_shards_are_read_as_written():
-    assert parse_numbers("7,0-2, 5", "seeds") == (7, 0, 1, 2, 5)
-    assert parse_shard("2/8") == (2, 8)
-    for text in ("", "a", "3-1", "-1", "1,,2"):
-        with pytest.raises(InputError, match="seeds"):
-            parse_numbers(text, "seeds")
-    for text in ("0/2", "3/2", "1", "a/b"):
-        with pytest.raises(InputError, match="shard"):
-            parse_shard(text)
-
-
-def test_a_campaign_half_flown_is_a_balanced_half(plan):
-    ordered = flight_order(plan.tasks)
-    assert {task.index for task in ordered[:8]} == {0}
-    shuffled = flight_order(plan.tasks, shuffle=3)
-    assert shuffled != ordered and sorted(t.key for t in shuffled) == sorted(plan.keys)
-    assert shuffled == flight_order(plan.tasks, shuffle=3)
-
-
-def test_cost_takes_the_speed_of_what_was_flown(plan):
-    stated = cost(plan.tasks, 2, "none")
-    measured = cost(plan.tasks, 2, "none", [{"wall_s": 2.0, "setup_s": 0.0, "rtf": 30.0}])
-    assert stated.simulated_h == pytest.approx(24 * 95 / 3600)
-    assert (stated.wall_h, measured.wall_h) == pytest.approx((24 * 95 / 60 / 2 / 3600, 24 * 95 / 30 / 2 / 3600))
-    assert "stated" in stated.basis and "measured on 1 episode" in measured.basis
-    assert cost(plan.tasks, 2, "all").disk_gb > 10 * stated.disk_gb
-
-
-def test_real_autopilots_cost_their_own_pace(plan):
-    paced = [replace(task, tier="sih", speed=1.5) for task in plan.tasks]
-    price = cost(paced, 1, "all")
-    assert price.wall_h == pytest.approx(price.simulated_h / 1.5)
 
 
 def test_results_are_the_same_bytes_in_any_order_and_after_any_stop(plan, manifest, tmp_path):
@@ -304,90 +206,6 @@ def test_a_line_that_does_not_fit_leaves_the_ledger_whole(plan, tmp_path, monkey
     with pytest.raises(RunError, match="No space left"):
         ledger.append(made_up(plan.tasks[1]))
     assert ledger.path.read_bytes() == before and list(ledger.records) == [plan.tasks[0].key]
-
-
-def test_shards_merge_to_the_same_bytes(plan, manifest, tmp_path):
-    fly(tmp_path / "calm", manifest, plan.tasks, Desk())
-    shards = [tmp_path / f"shard{i}" for i in range(3)]
-    for i, shard in enumerate(shards):
-        assert fly(shard, manifest, select(plan, (), (i + 1, 3)), Desk(), bags="all").results is None
-    merged = merge(shards[::-1], tmp_path / "whole")
-    assert (merged.recorded, merged.bags, merged.missing) == (24, 24, ())
-    assert result_part(tmp_path / "whole") == result_part(tmp_path / "calm")
-    desk = Desk()
-    assert fly(tmp_path / "whole", manifest, plan.tasks, desk, bags="all").left == 0 and desk.flown == []
-
-
-def test_merge_refuses_gaps_strangers_and_contradictions_and_leaves_nothing(plan, manifest, tmp_path):
-    first, second = tmp_path / "first", tmp_path / "second"
-    fly(first, manifest, select(plan, (), (1, 2)), Desk())
-    fly(second, manifest, select(plan, (), (2, 2)), Desk(limit=11))
-    with pytest.raises(MissingDataError, match="1 of 24 missions are in no shard"):
-        merge([first, second], tmp_path / "whole")
-    with pytest.raises(InputError, match="one of the shards"):
-        merge([first, second], first, partial=True)
-    with pytest.raises(MissingDataError, match="no manifest"):
-        merge([first, tmp_path / "nothing"], tmp_path / "whole", partial=True)
-    stranger = make_manifest(make_plan(replace(CHOICE, seeds=(4, 2))))
-    fly(tmp_path / "stranger", stranger, [], Desk())
-    with pytest.raises(InputError, match=r"configuration.seeds"):
-        merge([first, tmp_path / "stranger"], tmp_path / "whole", partial=True)
-    third = tmp_path / "third"
-
-    def contradict(job: MissionJob) -> MissionOutcome:
-        made = Desk.record(job)
-        assert made.record is not None
-        made.record.result["coverage"] = 0.5
-        return made
-
-    fly(third, manifest, plan.tasks[:1], Desk(contradict))
-    with pytest.raises(ContractError, match="another result"):
-        merge([first, third], tmp_path / "whole", partial=True)
-    assert not (tmp_path / "whole").exists()
-    partial = merge([first, second], tmp_path / "whole", partial=True)
-    assert (partial.recorded, len(partial.missing), partial.results) == (23, 1, None)
-    with pytest.raises(InputError, match="holds a campaign already"):
-        merge([first, second], tmp_path / "whole", partial=True)
-
-
-def test_merge_refuses_a_mission_that_leads_out_of_the_folder(plan, manifest, tmp_path):
-    """In the plan or in the ledger: named, and nothing is written anywhere."""
-    home = tmp_path / "runs"
-    fly(home / "shard", manifest, plan.tasks[:2], Desk())
-    outside = replace(manifest, episodes=("../../escaped", *manifest.episodes[1:]))
-    outside.write(home / "shard")
-    with pytest.raises(ContractError, match=r"manifest\.json: name '\.\./\.\./escaped'"):
-        merge([home / "shard"], home / "whole", partial=True)
-    manifest.write(home / "shard")
-    with (home / "shard" / LEDGER).open("a") as file:
-        file.write(seal(Record({"episode_id": "../x"}, {}).as_dict()) + "\n")
-    with pytest.raises(ContractError, match=r"episodes\.jsonl:3: name '\.\./x'"):
-        merge([home / "shard"], home / "whole", partial=True)
-    assert {item.name for item in tmp_path.rglob("*")} == {
-        "runs",
-        "shard",
-        MANIFEST,
-        LEDGER,
-        ".lock",
-        "logs",
-        "campaign.log",
-    }
-
-
-def test_a_version_in_older_results_is_not_compared(plan, manifest, tmp_path):
-    """Shards flown before and after the version left the result are one campaign."""
-
-    def older(job: MissionJob) -> MissionOutcome:
-        made = Desk.record(job)
-        assert made.record is not None
-        made.record.result["version"] = "0.0.9"
-        return made
-
-    fly(tmp_path / "old", manifest, plan.tasks[:3], Desk(older))
-    fly(tmp_path / "new", manifest, plan.tasks, Desk())
-    assert merge([tmp_path / "old", tmp_path / "new"], tmp_path / "whole").recorded == 24
-    ending = fly(tmp_path / "old", manifest, plan.tasks[:3], Desk(), bags="all")
-    assert ending.differing == ()
 
 
 def test_a_campaign_knows_only_records_of_its_plan(plan, manifest, tmp_path):

@@ -92,8 +92,8 @@ def test_a_torn_line_costs_that_line_only(tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize(
     "odd",
     [
-        '{"schema_version": 1, "result": {}, "run": {}}',
-        '{"schema_version": 1, "result": [], "run": {}}',
+        '{"schema_version": 2, "result": {}, "run": {}}',
+        '{"schema_version": 2, "result": [], "run": {}}',
         "7",
         "[" * 9999,
     ],

@@ -12,22 +12,12 @@ import pytest
 from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_eval.campaign.campaign import open_campaign
 from sar_eval.campaign.ledger import LEDGER, PACKED, read_ledger
-from sar_eval.campaign.manifest import MANIFEST, Manifest, make_manifest
+from sar_eval.campaign.manifest import MANIFEST, Manifest
 from sar_eval.campaign.merging import merge
 from sar_eval.campaign.packing import pack
-from sar_eval.campaign.plan import CampaignPlan, make_plan
+from sar_eval.campaign.plan import CampaignPlan
 from tests.soak.killcheck import result_part
-from tests.unit.sar_eval.campaign.desk import CHOICE, Desk, fly
-
-
-@pytest.fixture(scope="module")
-def plan() -> CampaignPlan:
-    return make_plan(CHOICE)
-
-
-@pytest.fixture(scope="module")
-def manifest(plan: CampaignPlan) -> Manifest:
-    return make_manifest(plan)
+from tests.unit.sar_eval.campaign.desk import Desk, fly
 
 
 def test_begun_here_and_finished_there_gives_the_equal_table(

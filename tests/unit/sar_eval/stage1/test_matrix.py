@@ -46,7 +46,7 @@ def test_every_episode_has_a_row_that_the_analysis_reads(results: Path, matrix: 
     assert {row.policy for row in rows} == set(STANDARD) == set(matrix.policies)
     assert {(row.seed, row.episode) for row in rows} == {(s, e) for s in (0, 1, 2) for e in (0, 4, 25)}
     assert {(row.stage, row.schema_version, row.world, row.episode_set) for row in rows} == {
-        (1, 1, "village", "village-v1")
+        (1, 2, "village", "village-v1")
     }
     assert {(row.episode, row.sigma, row.kappa) for row in rows} == {(0, 0.02, 16.0), (4, 0.4, 1.0), (25, 0.02, 16.0)}
     assert len(choose(rows, 1).seeds) == 1

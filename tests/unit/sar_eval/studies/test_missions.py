@@ -1,4 +1,4 @@
-"""The terminal's figures are the report's; seeds of calibration stay out of evaluations."""
+"""The terminal's figures are the report's, and they count valid missions only."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from sar_analysis.results.document import build_results
 from sar_analysis.table import analyze
-from sar_core.errors import InputError
 from sar_eval.cli.studies import _plain, _table
-from sar_eval.episode.pool import CALIBRATION_SEED, plan_missions
-from sar_eval.scenario.model import Scenario
-from sar_eval.studies.calibration import plan_calibration
 from sar_eval.studies.missions import KEYS, summarise
-from tests.unit.sar_analysis.recordmaker import record, result
+from tests.unit.sar_analysis.documents import plain
+from tests.unit.sar_analysis.recordmaker import result
 
 
 def victim(found: bool, time_s: float = 50.0, error_m: float = 2.0) -> dict[str, Any]:
-    seen = {"time_s": time_s, "error_m": error_m, "final_error_m": error_m / 2, "gdop": 1.3, "views": 2}
-    return {"x": 1.0, "y": 2.0, "detected": found, **(seen if found else dict.fromkeys(seen))}
+    dilutions = {"path_gdop": 1.3, "constellation_gdop": 1.4, "information_dop_m": 5.0}
+    seen = {"issued_s": time_s, "error_m": error_m, "final_error_m": error_m / 2, "settled_s": time_s, "views": 2}
+    issue = seen | dilutions | {"confidence": 0.9, "heard_s": time_s}
+    return {"x": 1.0, "y": 2.0, "found": found, "fixes": [], **(issue if found else dict.fromkeys(issue))}
 
 
 def mission(found: bool, alarms: int | None, valid: bool = True, collisions: int = 0, **more: Any) -> dict[str, Any]:
-    alarm = {"time_s": 9.0, "address": 1, "kind": "rescuer", "x": 0.0, "y": 0.0, "confidence": 0.9, "distance_m": 40.0}
+    place = {"x": 0.0, "y": 0.0, "error_m": None, "confidence": 0.9, "constellation_gdop": None}
+    alarm = {"verdict": "decoy", "time_s": 9.0, "flight_s": 29.0, "address": 1, "kind": "rescuer", **place}
     changes: dict[str, Any] = {
         "episode_id": f"somewhere-{found}-{alarms}",
         "valid": valid,
         "victims": [victim(found)],
         "detections": int(found),
         "false_alarms": alarms,
-        "false_alarm_events": [alarm] * (alarms or 0),
+        "issues": None if alarms is None else int(found) + alarms,
+        "displaced": None if alarms is None else 0,
+        "decoys": [],
+        "issue_events": [alarm] * (alarms or 0),
         "collisions": collisions,
         "near_misses": 2 * collisions,
         "search_time_s": 240.0,
@@ -68,13 +69,14 @@ def campaign() -> list[dict[str, Any]]:
 def test_the_terminal_and_the_report_show_the_same_numbers(tmp_path: Path) -> None:
     flown = campaign()
     told = _plain(summarise(flown))
-    (tmp_path / "r.jsonl").write_text("\n".join(record(**r) for r in flown))
-    (section,) = build_results(analyze(tmp_path / "r.jsonl"), resamples=200)["result"]["conditions"]
+    (tmp_path / "r.jsonl").write_text("\n".join(json.dumps({"schema_version": 2, "result": r}) for r in flown))
+    (section,) = plain(build_results(analyze(tmp_path / "r.jsonl")).result)["conditions"]
     figures = {e["metric"]: e for e in section["estimates"]}
     figures |= {t["metric"]: {**t, "value": t["median"]} for t in section["times"]}
     for name, key in KEYS.items():
-        assert told[name] == {part: figures[key][part] for part in ("value", "low", "high")}, name
-    assert told["mean_coverage_240s"] == figures["coverage_240s"]["value"]
+        assert told[name] == {part: figures[key][part] for part in told[name]}, name
+    (time,) = [t for t in section["times"] if t["metric"] == KEYS["time_to_detection_s"]]
+    assert told["mean_time_to_detection_s"] == time["restricted_mean"]
     assert told["flight_hours"] == section["flight_hours"]
     assert (told["missions"] - told["invalid"], told["invalid"]) == (section["missions"], section["invalid"])
     json.dumps(told, allow_nan=False)
@@ -82,7 +84,7 @@ def test_the_terminal_and_the_report_show_the_same_numbers(tmp_path: Path) -> No
 
 def test_the_table_says_what_has_no_end() -> None:
     cells = [cell for column in _table(summarise(campaign()), "made").columns for cell in column.cells]
-    assert "median time to each victim" in cells and "CEP50 at first report" in cells
+    assert "median time to each victim" in cells and "CEP50 at issue" in cells
     assert any(str(cell).endswith(" to open") for cell in cells), "so few victims give a CEP95 no upper end"
 
 
@@ -97,14 +99,6 @@ def test_a_summary_counts_valid_missions_only() -> None:
 def test_nothing_flown_is_no_figure() -> None:
     summary = summarise([])
     assert (summary.missions, summary.found_at_all, summary.time_to_detection_s) == (0, None, None)
-
-
-def test_evaluations_never_use_a_calibration_seed() -> None:
-    calibration = {spec.seed for spec in plan_calibration("default", 50)}
-    evaluation = {spec.seed for spec in plan_missions(Scenario(), 50, CALIBRATION_SEED - 50)}
-    assert not calibration & evaluation
-    with pytest.raises(InputError, match="belong to calibration"):
-        plan_missions(Scenario(), 51, CALIBRATION_SEED - 50)
 
 
 def test_missions_without_radio_say_nothing_of_alarms() -> None:

@@ -33,6 +33,7 @@ ASSUMED = AssumedNoise(
     heading_rad=0.3,
 )
 NOBODY = np.full(3, np.nan)
+HOVER, QUIET = (0.0, 0.0, -9.80665), (0.0, 0.0, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +129,7 @@ def test_without_noise_the_error_obeys_the_textbook_and_dies_out() -> None:
     for k in range(est.ERROR):
         error = np.eye(est.ERROR)[k]
         for step in range(1, 251):
-            est.predict_error(error, 0.0, 0.0, -9.80665, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.004)
+            est.predict_error(error, HOVER, QUIET, QUIET, 0.004)
             if step in FIXES:
                 est.fuse_gps(error, gains, zeros, zeros)
             if step % 5 == 0:
@@ -197,7 +198,7 @@ def test_tilt_error_pulls_the_way_gravity_says() -> None:
     """Believing itself pitched up (about east) by a hundredth, the estimate accelerates south by g / 100."""
     error = np.zeros(est.ERROR)
     error[est.E_ATT + 1] = 0.01
-    est.predict_error(error, 0.0, 0.0, -9.80665, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.004)
+    est.predict_error(error, HOVER, QUIET, QUIET, 0.004)
     assert error[est.E_VEL] == pytest.approx(-0.0980665 * 0.004)
     assert error[est.E_VEL + 1] == 0.0
     gains = FilterGains((0.0, 0.0, 0.0), (0.0, 0.1, 0.01), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0)
@@ -218,7 +219,7 @@ def test_a_large_heading_error_turns_the_estimate_exactly(yaw: float) -> None:
     wanted = Rotation.from_rotvec([0.01, -0.02, 0.0]) * Rotation.from_rotvec([0.0, 0.0, yaw]) * true
     assert (Rotation.from_quat(believed[[1, 2, 3, 0]]) * wanted.inv()).magnitude() < 1e-4
     force = np.array([2.0, -1.0, -9.5])
-    est.predict_error(error, *force, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.004)
+    est.predict_error(error, (2.0, -1.0, -9.5), QUIET, QUIET, 0.004)
     shift = (wanted * true.inv()).apply(force) - force
     assert error[est.E_VEL : est.E_VEL + 2] / 0.004 == pytest.approx(shift[:2], abs=0.08)
 

@@ -32,7 +32,8 @@ from sar_sim.vehicle.rigidbody import (
     rotate,
     rotor_decay,
 )
-from sar_sim.vehicle.vehicle import STEP_S, as_record
+from sar_sim.vehicle.rows import as_record
+from sar_sim.vehicle.vehicle import STEP_S
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sar_core.geometry import no_obstacles
 from sar_swarm.piloting.conflict import LIMIT, PASSING_M, limits, passing_side, way_out
 from sar_swarm.piloting.neighbours import SeparationLimits
-from sar_swarm.piloting.safety import CLEAR, FRESH, PREDICTED, Memory, protect
+from sar_swarm.piloting.safety import CLEAR, FRESH, PREDICTED, Memory, Situation, protect
 
 Floats = NDArray[np.float64]
 
@@ -33,8 +33,20 @@ def heard(*rows: tuple[Floats, Floats], stamp: float = 0.0, code: float = 0.0) -
 
 
 def answer(pos: Floats, vel: Floats, wanted: tuple[float, float], others: Floats) -> tuple[float, ...]:
-    result = protect(pos, vel, wanted, 30.0, others, 0.0, no_obstacles(), NO_FENCE, SeparationLimits(), 0, FRESH)
-    return result[0], result[1], result[2], result[4]
+    told = protect(situation(pos, vel, wanted, others))
+    return told.vx, told.vy, told.altitude_m, told.band
+
+
+def situation(
+    pos: Floats,
+    vel: Floats,
+    wanted: tuple[float, float],
+    others: Floats,
+    now: float = 0.0,
+    index: int = 0,
+    memory: Memory = FRESH,
+) -> Situation:
+    return Situation(pos, vel, wanted, 30.0, others, now, no_obstacles(), NO_FENCE, SeparationLimits(), index, memory)
 
 
 def out_of(p: tuple[float, float], w: tuple[float, float]) -> tuple[float, float, float, float]:
@@ -113,10 +125,7 @@ def test_the_layer_remembers_its_own_flight_newest_first() -> None:
     memory = FRESH
     for tick in range(30):
         pos, vel = np.array([float(tick), 2.0, 30.0]), np.array([8.0, -1.0, 0.0])
-        result = protect(
-            pos, vel, (8.0, 0.0), 30.0, heard(), 0.05 * tick, no_obstacles(), NO_FENCE, SeparationLimits(), 0, memory
-        )
-        memory = Memory(*result[3])
+        memory = protect(situation(pos, vel, (8.0, 0.0), heard(), 0.05 * tick, memory=memory)).memory
     assert memory.past[:2].tolist() == [[0.05 * 29, 29.0, 2.0, 8.0, -1.0], [0.05 * 28, 28.0, 2.0, 8.0, -1.0]]
     assert np.isnan(FRESH.past).all()
 
@@ -181,10 +190,8 @@ def fly(starts: list[Floats], goals: list[Floats], seconds: float) -> tuple[floa
             left = float(np.hypot(*gap))
             pace = min(8.0, left)
             wanted = (float(gap[0]) / max(left, 1e-9) * pace, float(gap[1]) / max(left, 1e-9) * pace)
-            vx, vy, _, _, _, _ = protect(
-                pos[i], vel[i], wanted, 30.0, others, now, no_obstacles(), NO_FENCE, SeparationLimits(), i, FRESH
-            )
-            vel[i][:2] += (np.array([vx, vy]) - vel[i][:2]) * TICK / 0.5
+            told = protect(situation(pos[i], vel[i], wanted, others, now, i))
+            vel[i][:2] += (np.array([told.vx, told.vy]) - vel[i][:2]) * TICK / 0.5
             if left < 3.0:
                 arrived[i] = min(arrived[i], now)
         for i in range(n):

@@ -14,7 +14,19 @@ from sar_core.geometry import box, no_obstacles
 from sar_swarm.piloting.conflict import LIMIT, choose, violation
 from sar_swarm.piloting.geofence import HARD, SAFE, SOFT
 from sar_swarm.piloting.neighbours import HEARD, SILENT, UNKNOWN, SeparationLimits, neighbour
-from sar_swarm.piloting.safety import CLEAR, DIVERGE, FIELD, FRESH, SPLIT, Memory, protect, repel
+from sar_swarm.piloting.safety import (
+    CLEAR,
+    DIVERGE,
+    FIELD,
+    FRESH,
+    PREDICTED,
+    SPLIT,
+    Memory,
+    Ruling,
+    Situation,
+    protect,
+    repel,
+)
 from sar_swarm.planning.clearance import close_obstacles, way_blocked
 
 Floats = NDArray[np.float64]
@@ -31,10 +43,11 @@ def row(position: Floats | tuple[float, float, float], velocity: Floats = STILL,
     return np.array([*position, *velocity, stamp, 0.0, 0.0])
 
 
-def among(
-    others: Floats, index: int = 0, wanted: tuple[float, float] = (0.0, 0.0), pos: Floats = HERE
-) -> tuple[float, float, float, Memory, int, int]:
-    return protect(pos, STILL, wanted, 30.0, others, 0.0, no_obstacles(), NO_FENCE, KEEP, index, FRESH)
+ALONE = Situation(HERE, STILL, (0.0, 0.0), 30.0, np.full((1, 9), np.nan), 0.0, no_obstacles(), NO_FENCE, KEEP, 0, FRESH)
+
+
+def among(others: Floats, index: int = 0, wanted: tuple[float, float] = (0.0, 0.0), pos: Floats = HERE) -> Ruling:
+    return protect(ALONE._replace(position=pos, wanted=wanted, others=others, row=index))
 
 
 def with_one(where: tuple[float, float, float], index: int = 0) -> Floats:
@@ -48,16 +61,16 @@ def with_one(where: tuple[float, float, float], index: int = 0) -> Floats:
     ("distance", "band"), [(20.0, CLEAR), (4.9, FIELD), (2.6, FIELD), (2.4, SPLIT), (1.6, SPLIT), (1.4, DIVERGE)]
 )
 def test_bands_by_distance(distance: float, band: int) -> None:
-    vx, vy, _, _, told, _ = among(with_one((distance, 0.0, 30.0)))
-    assert told == band
-    assert vy == pytest.approx(0.0, abs=0.5)
+    told = among(with_one((distance, 0.0, 30.0)))
+    assert told.band == band
+    assert told.vy == pytest.approx(0.0, abs=0.5)
     if band >= FIELD:
-        assert vx < -0.05
+        assert told.vx < -0.05
 
 
 def test_inside_the_collision_distance_the_drone_flees_at_full_speed() -> None:
-    vx, vy, _, _, _, _ = among(with_one((1.0, 0.0, 30.0)), wanted=(8.0, 0.0))
-    assert (vx, vy) == (pytest.approx(-8.0), pytest.approx(0.0))
+    told = among(with_one((1.0, 0.0, 30.0)), wanted=(8.0, 0.0))
+    assert (told.vx, told.vy) == (pytest.approx(-8.0), pytest.approx(0.0))
 
 
 @pytest.mark.parametrize("height", [29.2, 30.0, 30.8])
@@ -69,7 +82,7 @@ def test_split_sends_one_up_and_one_down(height: float) -> None:
     for i in (0, 1):
         me = np.array([2.0 * i, 0.0, heights[i]])
         other = (2.0 * (1 - i), 0.0, heights[1 - i])
-        sent[i] = among(with_one(other, i), i, pos=me)[2] - heights[i]
+        sent[i] = among(with_one(other, i), i, pos=me).altitude_m - heights[i]
     assert sent[high] > 1.0 and sent[low] < -1.0
 
 
@@ -79,9 +92,9 @@ def test_braking_never_flies_towards_the_other(bearing: float, flat: float, heig
     others = with_one(tuple(HERE - gap), index)
     for heading in (0.0, 1.5, 3.0, 4.5):
         wanted = (8.0 * math.cos(heading), 8.0 * math.sin(heading))
-        vx, vy, _, _, band, _ = among(others, index, wanted)
-        assert band >= SPLIT
-        assert vx * gap[0] + vy * gap[1] > 0.0
+        told = among(others, index, wanted)
+        assert told.band >= SPLIT
+        assert told.vx * gap[0] + told.vy * gap[1] > 0.0
 
 
 @given(vectors, vectors)
@@ -119,10 +132,9 @@ def test_a_silent_drone_is_given_a_berth_until_it_is_forgotten() -> None:
         for k in range(200):
             left = 60.0 - pos[0]
             wanted = (8.0, -pos[1]) if left > 0.0 else (0.0, 0.0)
-            vx, vy, _, _, _, _ = protect(
-                pos, vel, wanted, 30.0, others, now + 0.05 * k, no_obstacles(), NO_FENCE, KEEP, 0, FRESH
-            )
-            vel[:2] += (np.array([vx, vy]) - vel[:2]) * 0.1
+            seen = ALONE._replace(position=pos, velocity=vel, wanted=wanted, others=others, time_s=now + 0.05 * k)
+            told = protect(seen)
+            vel[:2] += (np.array([told.vx, told.vy]) - vel[:2]) * 0.1
             pos += vel * 0.05
             least = min(least, math.hypot(pos[0] - 30.0, pos[1]))
         assert pos[0] > 45.0
@@ -149,18 +161,36 @@ def test_the_split_does_not_go_into_the_map() -> None:
     """Sent down with a roof 4 m below, the drone stays level instead."""
     roof = box(0.0, 0.0, 12.0, 100.0, 100.0, 28.0)[None, :]
     down = with_one((2.0, 0.0, 30.6))
-    assert among(down)[2] == pytest.approx(27.0)
-    held = protect(HERE, STILL, (0.0, 0.0), 30.0, down, 0.0, roof, NO_FENCE, KEEP, 0, FRESH)
-    assert held[2] == 30.0
+    assert among(down).altitude_m == pytest.approx(27.0)
+    assert protect(ALONE._replace(others=down, obstacles=roof)).altitude_m == 30.0
 
 
 def test_the_fence_has_the_last_word() -> None:
     at = np.array([216.0, 0.0, 30.0])
-    nobody = np.full((1, 9), np.nan)
-    vx, vy, z, _, band, state = protect(
-        at, STILL, (8.0, 0.0), 140.0, nobody, 0.0, no_obstacles(), SQUARE, KEEP, 0, FRESH
+    told = protect(ALONE._replace(position=at, wanted=(8.0, 0.0), altitude_m=140.0, fence=SQUARE))
+    assert (told.vx, told.vy, told.altitude_m, told.band, told.fence) == (
+        pytest.approx(0.0),
+        pytest.approx(0.0),
+        115.0,
+        CLEAR,
+        SOFT,
     )
-    assert (vx, vy, z, band, state) == (pytest.approx(0.0), pytest.approx(0.0), 115.0, CLEAR, SOFT)
+
+
+def test_excess_is_what_the_velocity_still_lacks_of_the_limit() -> None:
+    """Nobody near: none. Seen in time: the layer finds a way. Among drones closing in all round: too late."""
+    assert protect(ALONE._replace(wanted=(8.0, 0.0))).limit_excess_mps == 0.0
+    coming = np.full((2, 9), np.nan)
+    coming[1] = row((50.0, 0.0, 30.0), np.array([-8.0, 0.0, 0.0]))
+    seen = ALONE._replace(velocity=np.array([8.0, 0.0, 0.0]), wanted=(8.0, 0.0), others=coming)
+    met = protect(seen)
+    assert met.band == PREDICTED and (met.vx, met.vy) != (8.0, 0.0) and met.limit_excess_mps == 0.0
+    ring = np.full((7, 9), np.nan)
+    for k in range(6):
+        out = np.array([math.cos(k * math.pi / 3), math.sin(k * math.pi / 3), 0.0])
+        ring[k + 1] = row(HERE + 9.0 * out, -8.0 * out)
+    trapped = protect(ALONE._replace(others=ring))
+    assert 0.5 < trapped.limit_excess_mps < 16.0
 
 
 numbers = st.floats(allow_nan=True, allow_infinity=True, width=64)
@@ -175,14 +205,13 @@ def test_nonsense_of_ones_own_fails_closed(
     pos: Floats, vel: Floats, wanted: tuple[float, float], altitude: float, now: float
 ) -> None:
     memory = Memory(1.0, 33.0, math.inf, FRESH.past)
-    nobody = np.full((1, 9), np.nan)
-    vx, vy, z, _, band, state = protect(
-        pos, vel, wanted, altitude, nobody, now, no_obstacles(), SQUARE, KEEP, 0, memory
-    )
-    assert math.hypot(vx, vy) <= KEEP.speed_mps + 1e-9
-    assert math.isfinite(z)
+    seen = ALONE._replace(position=pos, velocity=vel, wanted=wanted, altitude_m=altitude, time_s=now, memory=memory)
+    told = protect(seen._replace(fence=SQUARE))
+    assert math.hypot(told.vx, told.vy) <= KEEP.speed_mps + 1e-9
+    assert math.isfinite(told.altitude_m)
     if not np.isfinite([*pos, *vel, *wanted, altitude, now]).all():
-        assert (vx, vy, z, band, state) == (0.0, 0.0, 33.0, DIVERGE, HARD)
+        assert told[:3] == (0.0, 0.0, 33.0)
+        assert (told.band, told.fence) == (DIVERGE, HARD) and math.isnan(told.limit_excess_mps)
 
 
 @given(st.lists(st.lists(numbers, min_size=9, max_size=9), min_size=3, max_size=3))
@@ -191,13 +220,11 @@ def test_nonsense_of_ones_own_fails_closed(
 @example([[5.0, 0.0, 30.0, 0.0, 0.0, 0.0, math.inf, 0.0, 0.0]] * 3)
 def test_nonsense_about_others_stays_with_them(rows: list[list[float]]) -> None:
     others = np.array(rows)
-    vx, vy, z, memory, _, state = protect(
-        HERE, STILL, (5.0, 0.0), 30.0, others, 0.5, no_obstacles(), SQUARE, KEEP, 0, FRESH
-    )
-    assert math.hypot(vx, vy) <= KEEP.speed_mps + 1e-9
-    assert math.isfinite(z) and math.isfinite(memory.altitude_m) and state == SAFE
+    told = protect(ALONE._replace(wanted=(5.0, 0.0), others=others, time_s=0.5, fence=SQUARE))
+    assert math.hypot(told.vx, told.vy) <= KEEP.speed_mps + 1e-9
+    assert math.isfinite(told.altitude_m) and math.isfinite(told.memory.altitude_m) and told.fence == SAFE
     for one in others:
         if not np.isfinite(one[:7]).all():
             assert neighbour(one, 0.5, KEEP)[0] == UNKNOWN
     if not (np.isfinite(others[:, :6]).all(axis=1) & np.isfinite(others[:, 6])).any():
-        assert (vx, vy, z) == (5.0, 0.0, 30.0)
+        assert told[:3] == (5.0, 0.0, 30.0)

@@ -39,7 +39,8 @@ ESTIMATE = Estimate(
     y=2.0,
     covariance=np.diag([4.0, 5.0]),
     views=3,
-    gdop=1.5,
+    path_gdop=1.5,
+    constellation_gdop=1.4,
     gdi=1.0,
     n_eff=2.5,
     chi2=1.0,
@@ -92,9 +93,9 @@ def test_features_are_finite_and_in_their_order() -> None:
 
 
 def test_an_undefined_gdop_is_the_worst_one_and_says_so() -> None:
-    row = dict(zip(FEATURES, features(ESTIMATE._replace(gdop=None)), strict=True))
+    row = dict(zip(FEATURES, features(ESTIMATE._replace(path_gdop=None)), strict=True))
     assert row["gdop_undefined"] == 1.0
-    assert row["gdop"] == dict(zip(FEATURES, features(ESTIMATE._replace(gdop=1e6)), strict=True))["gdop"] > 4.0
+    assert row["gdop"] == dict(zip(FEATURES, features(ESTIMATE._replace(path_gdop=1e6)), strict=True))["gdop"] > 4.0
 
 
 def test_speed_counts_as_far_as_motion_is_believed() -> None:

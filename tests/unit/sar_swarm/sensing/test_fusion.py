@@ -96,7 +96,7 @@ def test_a_swarm_finds_the_device_and_knows_how_well(bias: Bias) -> None:
     assert np.mean([o[1] for o in off]) < 4.0, "the covariance promises too much"
     e = off[0][2]
     assert e.confirmed and e.drones == 3 and e.views >= 3
-    assert e.gdop is not None and e.gdi is not None and e.n_eff > 1.5
+    assert e.path_gdop is not None and e.gdi is not None and e.n_eff > 1.5
     assert e.observations == 90 and e.accept_share == 1.0 and e.first_s == 0.0 and e.last_s == 14.5
 
 
@@ -105,7 +105,39 @@ def test_one_drone_in_one_place_confirms_nothing_and_has_no_gdop() -> None:
     centre.add([heard(0, 0.5 * k, (-40.0, -10.0), 0.5 * math.pi) for k in range(20)])
     e = only(centre.solve(10.0))
     assert e.views == 1 and not e.confirmed
-    assert e.gdop is None and e.gdi is None
+    assert e.path_gdop is None and e.gdi is None
+
+
+def test_only_usable_observations_of_the_last_two_seconds_make_the_constellation() -> None:
+    x, y = VICTIM
+    spots = ((x + 60.0, y), (x, y + 60.0), (x - 42.0, y - 42.0))
+    every = [heard(d, 0.5 * k, spots[d], 1.0) for k in range(20) for d in range(3)]
+
+    def told(observations: list[Observation], time_s: float = 10.0) -> Estimate:
+        centre = FusionCentre()
+        centre.add(observations)
+        return only(centre.solve(time_s))
+
+    right_angle = pytest.approx(math.sqrt(2.0), rel=1e-3)
+    two = [o for o in every if o.drone < 2]
+    assert told(two).constellation_gdop == right_angle
+    assert told(every).constellation_gdop == pytest.approx(math.sqrt(1.5), rel=1e-3)
+    assert told([o._replace(usable=o.drone < 2) for o in every]).constellation_gdop == right_angle
+    old = told([o for o in every if o.drone < 2 or o.time_s < 7.9])
+    assert old.constellation_gdop == right_angle and old.drones == 3
+    assert old.path_gdop == pytest.approx(math.sqrt(1.5), rel=1e-3)
+    assert told(every, 11.6).constellation_gdop is None
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["in order", "backwards"])
+def test_a_constellation_is_where_the_drones_were_heard_last(order: int) -> None:
+    x, y = VICTIM
+    spots = [(x + 60.0 * math.cos(0.1 * k), y + 60.0 * math.sin(0.1 * k)) for k in range(20)]
+    centre = FusionCentre()
+    centre.add([heard(0, 0.5 * k, spot, 1.0) for k, spot in enumerate(spots)][::order])
+    centre.add([heard(1, 0.5 * k, (x + 60.0, y), 1.0) for k in range(20)])
+    expected = math.sqrt(2.0) / math.sin(1.9)
+    assert only(centre.solve(10.0)).constellation_gdop == pytest.approx(expected, rel=1e-3)
 
 
 def test_one_drone_flying_round_confirms() -> None:
@@ -113,7 +145,7 @@ def test_one_drone_flying_round_confirms() -> None:
     around = [(20.0 + 50.0 * math.cos(0.1 * k), -10.0 + 50.0 * math.sin(0.1 * k)) for k in range(25)]
     centre.add([heard(0, 0.5 * k, spot, 0.1 * k + 0.5 * math.pi) for k, spot in enumerate(around)])
     e = only(centre.solve(13.0))
-    assert e.confirmed and e.drones == 1 and e.gdop is not None
+    assert e.confirmed and e.drones == 1 and e.path_gdop is not None
 
 
 def test_what_the_gates_stopped_is_counted_but_moves_nothing() -> None:
@@ -195,6 +227,7 @@ def test_an_address_that_changes_in_place_keeps_its_track() -> None:
     after = only(centre.solve(32.0))
     assert after.track == before.track and after.address == 2
     assert after.observations == 180 and after.first_s == 0.0
+    assert after.constellation_gdop is not None
     assert len(centre.estimates) == 1
     centre.add(legs(1, 2.0, address=1, start_s=33.0))
     assert only(centre.solve(45.0)).track == before.track

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sar_core.radio import BASELINE
-from sar_swarm.sensing.gdop import band, crlb, effective_views, fisher, gdi, gdop
+from sar_swarm.sensing.gdop import band, constellation_gdop, crlb, effective_views, fisher, gdi, gdop
 
 Floats = NDArray[np.float64]
 HEIGHT = 0.5
@@ -53,6 +53,37 @@ def test_what_is_undefined_is_none_and_never_zero(sensors: Floats) -> None:
 
 def test_not_a_number_is_undefined() -> None:
     assert gdop(np.array([[1.0, math.nan], [2.0, 3.0]]), np.zeros(2)) is None
+
+
+def standing(degrees: list[float], times: list[float], target: Floats) -> Floats:
+    return np.column_stack([times, target + ring(degrees)])
+
+
+@pytest.mark.parametrize(
+    ("degrees", "value"),
+    [([0, 90], math.sqrt(2.0)), ([0, 120, 240], math.sqrt(4.0 / 3.0)), ([0, 180], None), ([30, 30, 210], None)],
+    ids=["right angle", "three at 120 degrees", "opposite", "collinear"],
+)
+def test_a_constellation_has_its_value_by_hand(degrees: list[float], value: float | None) -> None:
+    target = np.array([40.0, -7.0])
+    latest = standing(degrees, [9.0] * len(degrees), target)
+    assert constellation_gdop(latest, target, 10.0) == (None if value is None else pytest.approx(value, rel=1e-12))
+
+
+@pytest.mark.parametrize(
+    ("time_s", "value"),
+    [(9.0, 1.1547), (10.0, 1.1547), (10.01, 1.633), (10.49, 1.633), (10.51, None), (8.75, 1.633)],
+    ids=["all", "one exactly 2 s old", "one too old", "two left", "one left", "one of later"],
+)
+def test_only_what_was_heard_within_two_seconds_is_in_the_constellation(time_s: float, value: float | None) -> None:
+    latest = standing([0, 120, 240], [8.0, 8.5, 9.0], np.zeros(2))
+    assert constellation_gdop(latest, np.zeros(2), time_s) == (
+        None if value is None else pytest.approx(value, abs=1e-4)
+    )
+
+
+def test_nobody_hears_it() -> None:
+    assert constellation_gdop(np.empty((0, 3)), np.zeros(2), 1.0) is None
 
 
 def test_bands_meet_at_their_limits() -> None:

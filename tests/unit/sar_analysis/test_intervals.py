@@ -1,0 +1,174 @@
+"""No figure is published without a 95 % interval that says how it was made, in any of the files a report writes."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
+from sar_analysis.render.csvfiles import SUMMARY, figures, write_rows
+from sar_analysis.render.latex import results_latex
+from sar_analysis.render.markdown import results_markdown, tables_markdown
+from sar_analysis.results.document import build_results
+from sar_analysis.results.model import Document
+from sar_analysis.results.stagegap import Stage1Prediction
+from sar_analysis.stage1.figures import plain_choice, policy_figures
+from sar_analysis.stage1.medianseeds import choose
+from sar_analysis.stage1.rows import Stage1Row
+from sar_analysis.table import Table
+from tests.unit.sar_analysis.bagmaker import Made, straight
+from tests.unit.sar_analysis.documents import plain
+from tests.unit.sar_analysis.figurecheck import INTERVAL, NAMED, faults, unexplained
+from tests.unit.sar_analysis.missions import FOUND, MISSED, campaign
+
+RESAMPLES, SEED = 400, 7
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> EpisodeMetrics:
+    path = straight(4.0, np.array([[2.5, 52.5, 30.0]]), np.array([[8.0, 0.0, 0.0]]))
+    made = Made(path, 1.0, 3.0, devices=[(7, 0, (20.0, 50.0, 0.5))])
+    measured = episode_metrics(made.write(tmp_path_factory.mktemp("intervals") / "bag"))
+    facts: dict[str, Any] = {"notes": (), "search_time_s": 240.0, "detections": 1, "victims": (FOUND, MISSED)}
+    return dataclasses.replace(measured, **facts, time_to_first_detection_s=30.0, time_to_95_s=None)
+
+
+def stirred(e: EpisodeMetrics) -> EpisodeMetrics:
+    """Figures of one mission that differ from the next one's, some of them rare."""
+    k = 7 * e.episode + 3 * e.seed + len(e.pattern)
+    first, second = e.victims if e.victims else (FOUND, MISSED)
+    seen = dataclasses.replace(
+        first, error_m=0.5 + 0.37 * (k % 11), final_error_m=0.2 + 0.1 * (k % 7), issued_s=5.0 + k
+    )
+    facts: dict[str, Any] = {
+        "victims": () if e.victim_absent else (seen if k % 5 else dataclasses.replace(second, x_m=first.x_m), second),
+        "collisions": int(k % 17 == 0),
+        "near_misses": k % 3,
+        "time_to_95_s": None if k % 4 == 0 else 100.0 + k,
+        "time_to_first_detection_s": 5.0 + k if k % 5 else None,
+        "episode_return": 1000.0 + 10.0 * k,
+        "overlap_ratio": 0.1 + 0.01 * (k % 9),
+        "gate_open": 0.9 - 0.01 * (k % 8) if (e.sigma or 0.0) < 0.1 else 0.2 + 0.01 * (k % 8),
+        "path_m": 500.0 + k,
+        "min_separation_m": 4.0 + 0.1 * (k % 6),
+    }
+    return dataclasses.replace(e, **facts)
+
+
+@pytest.fixture(scope="module")
+def episodes(base: EpisodeMetrics) -> list[EpisodeMetrics]:
+    sides = ({}, {"victim_absent": True, "victims": (), "detections": 0})
+    patterns = ("spiral", "levy_flight")
+    return [stirred(e) for more in sides for name in patterns for e in campaign(base, name, layouts=8, **more)]
+
+
+@pytest.fixture(scope="module")
+def rows(episodes: list[EpisodeMetrics]) -> list[Stage1Row]:
+    return [
+        Stage1Row(
+            policy=e.pattern,
+            seed=e.seed,
+            episode=e.episode,
+            episode_return=900.0 + 3.0 * e.episode + e.seed,
+            world=e.world,
+            episode_set=e.episode_set,
+            sigma=e.sigma,
+            kappa=e.kappa,
+            coverage_240s=(e.coverage_240s or 0.0) / 2.0,
+            detections=e.episode % 3,
+            time_to_first_detection_s=20.0 + e.episode if e.episode % 3 else None,
+            localization_error_m=3.0 + 0.1 * e.episode if e.episode % 3 else None,
+            false_alarms=e.episode % 2,
+        )
+        for e in episodes
+        if not e.victim_absent
+    ]
+
+
+@pytest.fixture(scope="module")
+def document(episodes: list[EpisodeMetrics], rows: list[Stage1Row]) -> Document:
+    table = Table(tuple(episodes), ())
+    return build_results(table, resamples=RESAMPLES, seed=SEED, stage1=Stage1Prediction("stage1.jsonl", rows))
+
+
+def test_every_figure_of_the_document_says_how_its_interval_was_made(document: Document) -> None:
+    assert faults(plain(document.result)) == []
+
+
+BREAKAGES: list[Callable[[dict[str, Any]], Any]] = [
+    lambda r: r["headlines"][0]["estimates"][0].pop("cluster"),
+    lambda r: r["headlines"][0]["estimates"][0].update(method="Clopper-Pearson"),
+    lambda r: r["conditions"][0]["estimates"][0].update(seed=SEED + 1, method="bootstrap over layouts"),
+    lambda r: r["conditions"][0]["estimates"][0].update(low=None, notes=[]),
+    lambda r: r["conditions"][0]["gdop_bands"][1].update(cep50_m=3.2),
+    lambda r: r["conditions"][0]["scores"][0].update(resamples=None),
+    lambda r: r["conditions"][0]["coverage_curve"].update(mean_low=r["conditions"][0]["coverage_curve"]["mean_high"]),
+    lambda r: r["seeds"][0]["metrics"].update(coverage_240s=0.4),
+    lambda r: r["reliability"].update(brier=0.1),
+    lambda r: r["patterns"][0].pop("cluster"),
+    lambda r: r["stage_gap"].pop("method"),
+    lambda r: r["noise_levels"][0]["levels"][0].update(gate_open=0.9),
+    lambda r: next(e for e in r["headlines"][0]["estimates"] if e["metric"] == "coverage_240s").update(
+        method="extreme, no interval"
+    ),
+]
+
+
+@pytest.mark.parametrize("breaking", BREAKAGES)
+def test_a_figure_that_does_not_is_found(document: Document, breaking: Callable[[dict[str, Any]], Any]) -> None:
+    result = plain(document.result)
+    breaking(result)
+    assert faults(result)
+
+
+def test_rows_of_the_summary_have_an_interval_or_say_why_not(document: Document, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "summary.csv", SUMMARY, figures(document.result))
+    with open(path, newline="", encoding="utf-8") as stream:
+        told = list(csv.DictReader(stream))
+    for row in told:
+        if row["value"]:
+            assert row["method"] and row["confidence"] == "0.95", row
+            assert (row["low"] and row["high"]) or row["note"], row
+            assert row["cluster"] or row["method"] == "extreme, no interval", row
+            assert not row["method"].startswith("bootstrap") or (row["resamples"], row["seed"]) == ("400", "7"), row
+        else:
+            assert row["note"], row
+    shared = [e for c in document.result.conditions for e in c.estimates]
+    single = [row for row in told if row["condition"] and row["kind"] == "estimate" and row["value"]]
+    assert [row["low"] for row in single][: len(shared)] == ["" if e.low is None else str(e.low) for e in shared]
+    assert any(row["exact_method"].startswith("Clopper-Pearson") for row in told)
+
+
+def test_tables_that_show_intervals_say_how_they_were_made(document: Document) -> None:
+    for page in (results_markdown(document), tables_markdown(document)):
+        assert INTERVAL.search(page) and unexplained(page) == []
+    assert "400 resamples, seed 7" in results_markdown(document)
+    latex = results_latex(document)
+    for part in latex.split(r"\begin{table}")[1:]:
+        caption, _, body = part.partition(r"\label")
+        assert not INTERVAL.search(body) or NAMED.search(caption), caption
+    assert unexplained("## A table\n| a |\n|---|\n| 3.1 [2.0, 4.0] |\n\nNothing is said.\n") == ["A table"]
+
+
+def test_stage_1_says_how_its_intervals_were_made(rows: list[Stage1Row]) -> None:
+    found = policy_figures(rows, lambda episode: episode // 2)
+    told = {policy: {key: interval.plain for key, interval in own.items()} for policy, own in found.items()}
+    choice = plain_choice(choose(rows), rows, lambda episode: episode // 2)
+    seeds = {"picks": [{"candidates": pick["candidates"]} for pick in choice["picks"]]}
+    for pick in seeds["picks"]:
+        for candidate in pick["candidates"]:
+            del candidate["distance"]
+    assert faults({"told": told, "seeds": seeds, "bootstrap": {"resamples": 10_000, "seed": 0}}) == []
+    assert len(told["spiral"]) == 6 and told["spiral"]["episode_return"]["cluster"] == "seed and layout"
+
+
+def test_stage_1_on_one_layout_has_figures_that_say_so(rows: list[Stage1Row]) -> None:
+    found = policy_figures([row for row in rows if row.episode < 2], lambda episode: episode // 2)
+    told = found["spiral"]["coverage_240s"]
+    assert told.notes == ("one layout: says nothing about any other",) and told.value > 0.0
