@@ -21,7 +21,7 @@ PLACES = ("ros2_ws/src/sar_core", "ros2_ws/src/sar_sim", "ros2_ws/src/sar_swarm"
 PLACES += ("ros2_ws/src/sar_eval", "ros2_ws/src/sar_gazebo")
 SCENARIO = "drones: 2\nduration_s: 5.0\nradio: null\n"
 OPTIONS = ("--pattern", "random_walk", "--victims", "present", "--workers", "1")
-START_S = 300.0
+START_S = 1800.0
 
 Stage2 = Callable[..., "subprocess.Popen[str]"]
 

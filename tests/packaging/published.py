@@ -31,6 +31,8 @@ from sar_eval.scenario.episodeset import load_set
 
 RENEW = "run: sar-eval publish results --renew"
 LARGEST_BYTES = 7_000_000
+FOUND_KEY = {1: "detected", 2: "found"}
+"""By the record's schema: what says of a victim that it was found."""
 A_PLACE = re.compile(r"(?<![\w.~])/(?:home|root|tmp|work|mnt|opt|srv|usr|var|Users)/")
 
 
@@ -112,14 +114,20 @@ def its_headline_counts_up_from_the_records(folder: Path) -> None:
     """With plain loops that share nothing with the analysis."""
     told = {row["victim_absent"]: row for row in document(folder)["result"]["headlines"]}
     for absent, row in told.items():
-        flown = [r["result"] for r in records(folder) if r["result"]["configuration"]["victim_absent"] is absent]
+        whole = [r for r in records(folder) if r["result"]["configuration"]["victim_absent"] is absent]
+        flown = [record["result"] for record in whole]
         valid = [result for result in flown if result["valid"]]
         assert (row["missions"], row["invalid"]) == (len(valid), len(flown) - len(valid))
-        victims = [victim for result in valid for victim in result["victims"]]
+        found = [
+            victim[FOUND_KEY[record["schema_version"]]]
+            for record in whole
+            if record["result"]["valid"]
+            for victim in record["result"]["victims"]
+        ]
         counted = {
             "missions_with_collision": (sum(result["collisions"] > 0 for result in valid), len(valid)),
             "missions_with_false_alarm": (sum(result["false_alarms"] > 0 for result in valid), len(valid)),
-            "victims_found": (sum(victim["detected"] for victim in victims), len(victims)),
+            "victims_found": (sum(found), len(found)),
         }
         estimates = {estimate["metric"]: estimate for estimate in row["estimates"]}
         for name, (hits, n) in counted.items():
