@@ -140,7 +140,7 @@ def _kernel_against_mujoco(vehicle: Vehicle, seconds: int) -> Figure:
 
 def _link_frame(quick: bool) -> Figure:
     """One heard frame of CSI: paths, channel, impairments, quantisation; the peer is the same in plain numpy."""
-    world, radio = load_world(world_path("village")), load_radio(radio_path("default"))
+    world, radio = load_world(world_path("village")), load_radio(radio_path("open_ground"))
     runs = [bench_link_frame(world, radio, 200 if quick else 1000) for _ in range(REPEATS)]
     ours, numpys = min(run[0] for run in runs), min(run[1] for run in runs)
     name = "CSI per link-frame, village"
@@ -174,7 +174,7 @@ def _sensing_tick(drones: int, devices: int, ticks: int) -> Figure:
 
 def _episode(quick: bool, sensing: bool) -> Figure:
     scenario = Scenario(
-        world="village", drones=4, duration_s=20.0 if quick else 240.0, radio="default" if sensing else None
+        world="village", drones=4, duration_s=20.0 if quick else 240.0, radio="open_ground" if sensing else None
     )
     episode = prepare(scenario, 0, 0)
     compile_kernels(episode)

@@ -57,7 +57,7 @@ def flown_by(record: Record, tier: str = "sih", **autopilot: str) -> Record:
     [
         ("world", "worlds/village.sdf"),
         ("vehicle", "configs/vehicles/x500.yaml or .*/px4_params/x500.params"),
-        ("radio", "configs/radio/default.yaml"),
+        ("radio", "configs/radio/open_ground.yaml"),
         ("calibration", "configs/calibration/default.json"),
         ("episode_set", "configs/episodes/village-v1.json"),
         ("policy", "None"),

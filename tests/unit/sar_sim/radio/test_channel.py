@@ -42,7 +42,7 @@ from sar_sim.world.world import RADIO_MATERIALS, World, load_world
 Floats = NDArray[np.float64]
 
 ROOT = Path(__file__).parents[4]
-CONFIG = load_radio(ROOT / "configs/radio/default.yaml")
+CONFIG = load_radio(ROOT / "configs/radio/open_ground.yaml")
 FIELD = load_world(ROOT / "worlds/open_field.sdf")
 LEVEL = (0.0, 1.0, 0.0)
 

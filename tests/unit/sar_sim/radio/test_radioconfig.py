@@ -15,11 +15,11 @@ from sar_core.errors import InputError
 from sar_sim.radio.radioconfig import RadioConfig, config_sha256, load_radio, make_budget
 
 FOLDER = Path(__file__).resolve().parents[4] / "configs" / "radio"
-DEFAULT = load_radio(FOLDER / "default.yaml")
+DEFAULT = load_radio(FOLDER / "open_ground.yaml")
 
 
 def written(folder: Path, **changes: Any) -> Path:
-    raw = yaml.safe_load((FOLDER / "default.yaml").read_text(encoding="utf-8")) | changes
+    raw = yaml.safe_load((FOLDER / "open_ground.yaml").read_text(encoding="utf-8")) | changes
     path = folder / "mine.yaml"
     path.write_text(yaml.safe_dump({k: v for k, v in raw.items() if v is not None}), encoding="utf-8")
     return path
@@ -44,7 +44,7 @@ def test_nine_in_ten_packets_arrive_at_the_detection_snr(snr_db: float, width_db
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"tx_power_dbm": 2000.0}, "tx_power_dbm = 2000.0: input should be less than or equal to 200"),
+        ({"device_eirp_dbm": 2000.0}, "device_eirp_dbm = 2000.0: input should be less than or equal to 200"),
         ({"packet_loss": 1.0}, "packet_loss = 1.0: input should be less than 1"),
         ({"sto_range_s": 50e-3}, "sto_range_s = 0.05"),
         ({"name": "../up"}, "name = '../up'"),
@@ -73,15 +73,21 @@ def test_what_is_no_radio_file_is_refused(content: bytes, tmp_path: Path) -> Non
 
 def test_one_on_the_base_of_another_differs_in_what_it_says(tmp_path: Path) -> None:
     written(tmp_path)
-    (tmp_path / "loud.yaml").write_text("base: mine\nname: loud\ntx_power_dbm: 23\n")
+    (tmp_path / "loud.yaml").write_text("base: mine\nname: loud\ndevice_eirp_dbm: 23\n")
     loud = load_radio(tmp_path / "loud.yaml")
-    assert loud == DEFAULT.model_copy(update={"name": "loud", "tx_power_dbm": 23.0})
-    assert loud.eirp_dbm - DEFAULT.eirp_dbm == pytest.approx(23.0 - DEFAULT.tx_power_dbm)
+    assert loud == DEFAULT.model_copy(update={"name": "loud", "device_eirp_dbm": 23.0})
+    assert loud.phone_dbm - DEFAULT.phone_dbm == pytest.approx(23.0 - DEFAULT.device_eirp_dbm)
 
 
-@pytest.mark.parametrize("key", sorted(RadioConfig.model_fields.keys() - {"name", "wall_permittivity"}))
+@pytest.mark.parametrize("key", sorted(RadioConfig.model_fields.keys() - {"name", "wall_permittivity", "traffic"}))
 def test_the_hash_follows_every_number_and_not_the_name(key: str) -> None:
     """A calibration is bound to it."""
     assert config_sha256(DEFAULT.model_copy(update={"name": "other"})) == config_sha256(DEFAULT)
     other = DEFAULT.model_copy(update={key: getattr(DEFAULT, key) + 1})
     assert config_sha256(other) != config_sha256(DEFAULT)
+
+
+@pytest.mark.parametrize("key", ["handshake_frames", "handshake_tries", "forget_s", "pause_s", "pause_mean_s"])
+def test_the_hash_follows_the_traffic(key: str) -> None:
+    traffic = DEFAULT.traffic.model_copy(update={key: getattr(DEFAULT.traffic, key) + 1})
+    assert config_sha256(DEFAULT.model_copy(update={"traffic": traffic})) != config_sha256(DEFAULT)

@@ -20,24 +20,26 @@ from sar_sim.radio.channel import PATH, direct_channel, find_paths, make_scene
 from sar_sim.radio.devices import Device, DeviceKind, make_devices
 from sar_sim.radio.radioconfig import RadioConfig, config_sha256, load_radio, make_budget
 from sar_sim.radio.receiver import NORMALS, THERMAL, Frames, Receiver, bench_link_frame, direct_frame, impair, silence
+from sar_sim.radio.traffic import scan_plan
 from sar_sim.world.world import load_world
 
 Floats = NDArray[np.float64]
 
 ROOT = Path(__file__).parents[4]
 RADIO = ROOT / "configs/radio"
-CONFIG = load_radio(RADIO / "default.yaml")
+CONFIG = load_radio(RADIO / "open_ground.yaml")
 FIELD = load_world(ROOT / "worlds/open_field.sdf")
 VILLAGE = load_world(ROOT / "worlds/village.sdf")
-STILL: dict[str, Any] = {"packet_loss": 0.0, "shadowing_db": 0.0}
+STILL: dict[str, Any] = {"packet_loss": 0.0, "shadowing_db": 0.0, "fading_db": 0.0, "bearing_bias_rad": 0.0}
 
 
 def changed(**values: Any) -> RadioConfig:
     return CONFIG.model_copy(update=values)
 
 
-def device(address: int, x: float, y: float, z: float = 0.5, **rest: Any) -> Device:
-    return Device(address, rest.pop("kind", DeviceKind.VICTIM), np.array([[0.0, x, y, z]]), **rest)
+def device(address: int, x: float, y: float, z: float = 0.5, beacon: bool = True, **rest: Any) -> Device:
+    """A transmitter that sends at every tick, as only beacons do."""
+    return Device(address, rest.pop("kind", DeviceKind.VICTIM), np.array([[0.0, x, y, z]]), beacon=beacon, **rest)
 
 
 def fly(receiver: Receiver, drones: Floats, ticks: int, speed: float = 0.0, yaw: float = 0.0) -> list[list[Frames]]:
@@ -166,13 +168,13 @@ def received_dbm(config: RadioConfig, place: Floats, drone: Floats) -> float:
     """Mean received power over subcarriers and antennas without shadowing, from the slow channel."""
     paths = np.zeros((2 + config.max_reflections, PATH))
     count = find_paths(make_scene(FIELD, config), *map(float, place), *map(float, drone), paths)
-    channel = direct_channel(paths, count, place, drone, (0.0, 1.0, 0.0), 10 ** (config.eirp_dbm / 20))
+    channel = direct_channel(paths, count, place, drone, (0.0, 1.0, 0.0), 10 ** (config.phone_dbm / 20))
     return 10 * math.log10(float(np.mean(np.abs(channel) ** 2)))
 
 
 def test_thermal_noise_at_its_floor() -> None:
     """Spread of the channel estimate over frames against k T B F: 56 of 64 parts of it lie on carriers in use."""
-    config = changed(**STILL, agc_step_db=1e-9, sto_range_s=0.0, tx_power_dbm=-8.0)
+    config = changed(**STILL, agc_step_db=1e-9, sto_range_s=0.0, device_eirp_dbm=-16.0)
     receiver = Receiver(config, FIELD, [device(1, 0.0, 5.0)], 1, 0, 0, 0.0, math.inf)
     drone = np.array([[0.0, 0.0, 30.0]])
     csi = np.array([f.csi[0] for (f,) in fly(receiver, drone, 2000) if len(f.csi)])
@@ -183,21 +185,21 @@ def test_thermal_noise_at_its_floor() -> None:
     assert noise == pytest.approx(1.0 / snr, rel=0.1)
 
 
-@pytest.mark.parametrize("margin_db", [-1.5, -1.1, 0.0, 0.6])
+@pytest.mark.parametrize("margin_db", [-2.5, -1.9, 0.0, 1.0])
 def test_reception_follows_the_sensitivity(margin_db: float) -> None:
-    """At -93 dBm nine of ten packets arrive; 1.1 dB below it half of them."""
+    """At -90 dBm nine of ten packets arrive; 1.9 dB below it half of them."""
     place, drone = np.array([0.0, 40.0, 0.5]), np.array([[0.0, 0.0, 30.0]])
     least = CONFIG.noise_dbm + CONFIG.detection_snr_db
-    assert least == pytest.approx(-93.0, abs=0.1)
-    power = CONFIG.tx_power_dbm + least + margin_db - received_dbm(CONFIG, place, drone[0])
-    config = changed(**STILL, tx_power_dbm=power)
+    assert least == pytest.approx(-90.0, abs=0.1)
+    power = CONFIG.device_eirp_dbm + least + margin_db - received_dbm(CONFIG, place, drone[0])
+    config = changed(**STILL, device_eirp_dbm=power)
     heard = [len(f.csi) for (f,) in fly(Receiver(config, FIELD, [device(1, *place)], 1, 3, 0, 0.0, 8.0), drone, 4000)]
-    expected = 1 / (1 + math.exp(-(margin_db + 0.5 * math.log(9)) / 0.5))
+    expected = 1 / (1 + math.exp(-(margin_db / CONFIG.detection_width_db + math.log(9))))
     assert np.mean(heard) == pytest.approx(expected, abs=3.5 * math.sqrt(expected * (1 - expected) / 4000) + 1e-3)
 
 
 def test_collisions_take_their_share() -> None:
-    frames = fly(Receiver(changed(packet_loss=0.2), FIELD, CORNERS, 4, 1, 0, 0.0, 8.0), GRID, 1000)
+    frames = fly(Receiver(changed(**STILL | {"packet_loss": 0.2}), FIELD, CORNERS, 4, 1, 0, 0.0, 8.0), GRID, 1000)
     heard = np.mean([len(f.csi) for tick in frames for f in tick]) / 4
     assert heard == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / 16_000))
 
@@ -207,11 +209,11 @@ def test_signal_strength_is_the_received_power_in_whole_decibels() -> None:
     receiver = Receiver(changed(**STILL), FIELD, [device(1, *place)], 1, 0, 0, 0.05, 8.0)
     for k, (frames,) in enumerate(fly(receiver, np.array([[0.0, 0.0, 30.0]]), 400, 8.0)):
         power = received_dbm(CONFIG, place, np.array([0.0, 0.4 * k, 30.0]))
-        assert frames.rssi_dbm[0] == round(frames.rssi_dbm[0]) and abs(frames.rssi_dbm[0] - power) < 0.75
+        assert frames.rssi_dbm[0] == round(frames.rssi_dbm[0]) and abs(frames.rssi_dbm[0] - power) < 1.1
 
 
 def test_shadowing_has_its_spread_and_forgets_over_distance() -> None:
-    config = changed(packet_loss=0.0, rssi_step_db=1e-6, drone_antenna_dbi=40.0)
+    config = changed(packet_loss=0.0, fading_db=0.0, rssi_step_db=1e-6, drone_antenna_dbi=60.0)
     drones = np.tile([0.0, -4000.0, 30.0], (32, 1))
     far = [device(1 + k, 0.0, 0.0, z=29.0) for k in range(2)]
     frames = fly(Receiver(config, FIELD, far, 32, 9, 0, 0.0, math.inf), drones, 1500, 40.0)
@@ -219,7 +221,7 @@ def test_shadowing_has_its_spread_and_forgets_over_distance() -> None:
     levels = np.array([[f.rssi_dbm for f in tick] for tick in frames]).reshape(1500, 64)
     levels -= levels.mean(axis=1, keepdims=True)
     levels *= math.sqrt(64 / 63)
-    assert levels.std() == pytest.approx(3.0, rel=0.05)
+    assert levels.std() == pytest.approx(4.0, rel=0.05)
     for ticks in (5, 18, 37):
         got = np.mean(levels[ticks:] * levels[:-ticks]) / np.mean(levels**2)
         assert got == pytest.approx(math.exp(-ticks * 2.0 / 37.0), abs=0.06)
@@ -227,7 +229,8 @@ def test_shadowing_has_its_spread_and_forgets_over_distance() -> None:
 
 
 def test_packets_differ_in_phase_slope_and_gain() -> None:
-    receiver = Receiver(changed(**STILL), FIELD, [device(1, 0.0, 10.0)], 1, 0, 0, 0.0, math.inf)
+    strong = changed(**STILL, device_eirp_dbm=8.0)
+    receiver = Receiver(strong, FIELD, [device(1, 0.0, 10.0)], 1, 0, 0, 0.0, math.inf)
     csi = np.array([f.csi[0] for (f,) in fly(receiver, np.array([[0.0, 0.0, 30.0]]), 4000)])
     values = csi[:, 0, :, 0] + 1j * csi[:, 0, :, 1].astype(float)
     assert stats.kstest(np.angle(values[:, 28]) / (2 * np.pi) + 0.5, "uniform").pvalue > 0.01
@@ -258,32 +261,35 @@ def test_same_seed_same_frames() -> None:
 
 
 def test_a_link_does_not_know_the_others() -> None:
-    """Take away other devices and other drones, or list them in another order: what remains is bit-equal."""
+    """Take away other devices and other drones, or list them in another order: what remains is bit-equal, but for
+    phones, which join as soon as anybody of the swarm gets through to them."""
     devices = [d for d in make_devices(VILLAGE, 1, 0, 2, 8) if d.kind is not DeviceKind.INTERFERENCE]
-    full = fly(Receiver(CONFIG, VILLAGE, devices, 4, 1, 0, 0.05, 8.0), GRID, 600, 8.0)
-    part = fly(Receiver(CONFIG, VILLAGE, devices[::-2], 2, 1, 0, 0.05, 8.0), GRID[:2], 600, 8.0)
-    kept = np.array([d.address for d in devices[::-2]], dtype=np.uint64)
-    heard = 0
-    for all_frames, some_frames in zip(full, part, strict=True):
-        for a, b in zip(all_frames[:2], some_frames, strict=True):
-            mine = np.isin(a.address, kept)
-            assert equal(Frames(a.stamp_ns, *(field[mine] for field in a[1:])), b)
-            heard += len(b.csi)
-    assert heard > 1000
+    for drones, some in ((2, [d for d in devices[::-1] if d.beacon]), (4, devices[::-2])):
+        full = fly(Receiver(CONFIG, VILLAGE, devices, 4, 1, 0, 0.05, 8.0), GRID, 1200, 8.0)
+        part = fly(Receiver(CONFIG, VILLAGE, some, drones, 1, 0, 0.05, 8.0), GRID[:drones], 1200, 8.0)
+        kept = np.array([a for d in some for a in (d.address, *scan_plan(d).addresses)], dtype=np.uint64)
+        heard = 0
+        for all_frames, some_frames in zip(full, part, strict=True):
+            for a, b in zip(all_frames[:drones], some_frames, strict=True):
+                mine = np.isin(a.address, kept)
+                assert equal(Frames(a.stamp_ns, *(field[mine] for field in a[1:])), b)
+                heard += len(b.csi)
+        assert heard > 400
 
 
 def test_frames_are_in_the_order_of_addresses_and_carry_the_beacon_bit() -> None:
-    devices = [device(9, 0, 0), device(3, 5, 5, kind=DeviceKind.ACCESS_POINT, beacon=True), device(6, 9, 0)]
+    devices = [device(9, 0, 0, beacon=False), device(3, 5, 5, kind=DeviceKind.ACCESS_POINT), device(6, 9, 0, beacon=False)]
     for tick in fly(Receiver(CONFIG, FIELD, devices, 2, 1, 0, 0.0, 8.0), GRID[:2], 50):
         for frames in tick:
-            assert np.all(np.diff(frames.address.astype(int)) > 0)
+            own = frames.address[frames.address < 10].astype(int)
+            assert np.all(np.diff(own) > 0)
             assert np.array_equal(frames.beacon, frames.address == 3)
             assert frames.csi.dtype == np.int8 and frames.csi.shape[1:] == (2, len(SUBCARRIERS), 2)
 
 
 def test_duty_is_the_device_s_own_and_windows_silence_it() -> None:
     half = replace(device(1, 0, 0), duty=0.5, windows=((10.0, 20.0),))
-    frames = fly(Receiver(changed(**STILL), FIELD, [half], 4, 1, 0, 0.0, 8.0), GRID, 600)
+    frames = fly(Receiver(changed(**STILL, detection_snr_db=-9.0), FIELD, [half], 4, 1, 0, 0.0, 8.0), GRID, 600)
     heard = np.array([[len(f.csi) for f in tick] for tick in frames])
     assert np.all(heard == heard[:, :1])
     assert not heard[:200].any() and not heard[400:].any()
@@ -291,9 +297,9 @@ def test_duty_is_the_device_s_own_and_windows_silence_it() -> None:
 
 
 def test_interference_drowns_weak_links_while_it_lasts() -> None:
-    jammer = device(2, 20.0, 0.0, 1.0, kind=DeviceKind.INTERFERENCE, windows=((5.0, 10.0),))
-    drones = np.array([[0.0, 0.0, 30.0], [0.0, 180.0, 30.0]])
-    victim = device(1, 0.0, 195.0)
+    jammer = device(2, 20.0, 0.0, 1.0, kind=DeviceKind.INTERFERENCE, windows=((5.0, 10.0),), power_db=-20.0)
+    drones = np.array([[0.0, 0.0, 30.0], [0.0, 90.0, 30.0]])
+    victim = device(1, 0.0, 100.0)
     frames = fly(Receiver(changed(**STILL), FIELD, [victim, jammer], 2, 1, 0, 0.0, 8.0), drones, 300)
     heard = np.array([[len(f.csi) for f in tick] for tick in frames])
     assert heard.max() == 1
@@ -304,7 +310,7 @@ def test_interference_drowns_weak_links_while_it_lasts() -> None:
 
 def test_phases_follow_every_tick_though_paths_are_searched_less_often() -> None:
     """A drone that passes a village at 8 m/s: frames against the slow channel on freshly searched paths."""
-    config = changed(**STILL, agc_step_db=1e-9, csi_level=60.0)
+    config = changed(**STILL, agc_step_db=1e-9, csi_level=60.0, device_eirp_dbm=8.0)
     place = np.array([-60.0, 20.0, 0.5])
     receiver = Receiver(config, VILLAGE, [device(1, *place)], 1, 1, 0, 0.0, math.inf)
     scene = make_scene(VILLAGE, config)
@@ -343,25 +349,29 @@ def test_compiled_is_at_least_three_times_as_fast_as_numpy() -> None:
     assert numpy / ours > 3.0
 
 
-def test_link_budget_reaches_as_far_as_it_says() -> None:
-    """Free-space range at the -93 dBm sensitivity: a kilometre in the open, little more than the altitude buried."""
-    for name, low, high in (("default", 1000.0, 1300.0), ("short_range", 33.0, 37.0)):
-        config = load_radio(RADIO / f"{name}.yaml")
-        margin = config.eirp_dbm - config.victim_extra_loss_db - config.noise_dbm - config.detection_snr_db
-        assert low < LIGHT_MPS / CARRIER_HZ / (4 * math.pi) * 10 ** (margin / 20) < high
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("open_ground", 254.0, 344.0), ("near", 125.0, 169.0), ("rubble", 25.0, 40.0), ("optimistic", 900.0, 1200.0)],
+)
+def test_link_budget_reaches_as_far_as_it_says(name: str, low: float, high: float) -> None:
+    """Free-space range at which half of the frames arrive: within 15 % of the discovery ranges that Wi2SAR measured,
+    299 m with and 147 m without line of sight; little more than the altitude under rubble."""
+    config = load_radio(RADIO / f"{name}.yaml")
+    margin = config.victim_dbm - config.noise_dbm - config.detection_midpoint_db
+    assert low < LIGHT_MPS / CARRIER_HZ / (4 * math.pi) * 10 ** (margin / 20) < high
 
 
 def test_configuration_is_checked_and_hashed(tmp_path: Path) -> None:
-    short = load_radio(RADIO / "short_range.yaml")
+    short = load_radio(RADIO / "rubble.yaml")
     differing = {k for k, v in short.model_dump().items() if CONFIG.model_dump()[k] != v}
     assert differing == {"name", "victim_extra_loss_db"}
     assert config_sha256(CONFIG) != config_sha256(short)
     assert config_sha256(CONFIG) == config_sha256(CONFIG.model_copy(update={"name": "other"}))
-    text = (RADIO / "default.yaml").read_text()
+    text = (RADIO / "open_ground.yaml").read_text()
     for old, new, message in (
         ("packet_loss: 0.05", "packet_loss: 1.5", "packet_loss = 1.5"),
         ("packet_loss: 0.05", "", "'packet_loss' is missing"),
-        ("name: default", "name: default\nvolume: 3", "unknown key 'volume'"),
+        ("name: open_ground", "name: open_ground\nvolume: 3", "unknown key 'volume'"),
         ("  metal: .inf\n", "", "must name exactly these materials"),
         (text, "just words", "a mapping of keys"),
         (text, "a: [", "cannot read"),

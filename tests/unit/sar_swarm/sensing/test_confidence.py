@@ -17,6 +17,7 @@ from scipy import special
 from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_swarm.sensing.confidence import (
     FEATURES,
+    FOR,
     Calibration,
     auroc,
     brier_skill,
@@ -218,3 +219,15 @@ def test_brier_skill_is_measured_from_the_base_rate() -> None:
 def test_figures_refuse_unequal_lengths() -> None:
     with pytest.raises(InputError):
         auroc(np.zeros(3), np.zeros(2))
+
+
+def test_no_feature_gets_a_sign_it_cannot_have() -> None:
+    """Labels that go the wrong way with every feature: the fit says nothing rather than something absurd."""
+    rng = np.random.default_rng(3)
+    values = rng.standard_normal((400, len(FEATURES)))
+    wrong = np.array([-1.0 if name in FOR else 1.0 for name in FEATURES])
+    labels = (values @ wrong + rng.standard_normal(400)) > 0.0
+    against = fit(values, labels, SHA, [1])
+    assert np.abs(against.weights).max() < 1e-9
+    agreeing = fit(values, ~labels, SHA, [1])
+    assert all((w > 0.1) == (name in FOR) for w, name in zip(agreeing.weights, FEATURES, strict=True))

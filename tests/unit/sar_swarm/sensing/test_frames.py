@@ -140,8 +140,8 @@ def test_a_dead_antenna_has_no_phase_to_tell(antenna: int) -> None:
 def test_a_long_silence_starts_a_link_anew() -> None:
     keeper = FrameFilter(0)
     keeper.screen(make(0, 7))
-    assert not keeper.screen(make(5_000_000_000, 7))[1][0]
-    assert keeper.screen(make(10_050_000_000, 7))[1][0]
+    assert not keeper.screen(make(30_000_000_000, 7))[1][0]
+    assert keeper.screen(make(60_050_000_000, 7))[1][0]
 
 
 def test_when_the_table_is_full_the_one_silent_for_longest_goes() -> None:

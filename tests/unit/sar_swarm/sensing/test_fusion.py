@@ -204,7 +204,7 @@ def test_only_rejected_frames_make_no_estimate() -> None:
 
 
 def test_weak_observations_are_left_out() -> None:
-    centre = FusionCentre(FusionConfig(noise_floor_dbm=-64.0))
+    centre = FusionCentre(FusionConfig(noise_floor_dbm=-59.0))
     centre.add(legs(3, 10.0))
     assert centre.solve(10.0) == []
 

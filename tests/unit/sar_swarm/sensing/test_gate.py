@@ -51,12 +51,12 @@ def test_the_phase_gate_opens_and_closes_with_hysteresis(before: bool, r: float,
     assert step_phase_gate(row, r, 50, NUMBERS) is after
 
 
-def test_the_phase_gate_starts_closed_and_waits_for_a_full_window() -> None:
+def test_the_phase_gate_starts_closed_and_waits_for_sixteen_frames() -> None:
     row = phase_gate_row()
     assert duty_cycle(row) is None
-    assert not step_phase_gate(row, 1.0, 49, NUMBERS)
+    assert not step_phase_gate(row, 1.0, 15, NUMBERS)
     assert duty_cycle(row) is None
-    assert step_phase_gate(row, 1.0, 50, NUMBERS)
+    assert step_phase_gate(row, 1.0, 16, NUMBERS)
 
 
 def test_the_duty_cycle_counts_open_evaluations() -> None:

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 POSE_M, YAW_RAD, KAPPA, SIGMA = 0.3, 0.01, 8.0, 0.05
 PHASE_VARIANCE = 1.0 / (KAPPA * 0.93524)
 """Inverse Fisher information of one von Mises phase: 1 / (kappa I1/I0)."""
-BARE = Model(shadow_log_std=0.0, power_log_std=0.0, multipath_phase_std_rad=0.0, pose_correlation_s=1e9)
+BARE = Model(shadow_log_std=0.0, power_log_std=0.0, bias_phase_std_rad=0.0, pose_correlation_s=1e9)
 EXACT = BARE._replace(pose_std_m=0.0, yaw_std_rad=0.0)
 ORIGIN = np.zeros(2)
 
@@ -227,8 +227,9 @@ def flown_past(velocity: tuple[float, float], seconds: float, rng: np.random.Gen
 
 def test_a_walker_is_told_from_someone_lying_still() -> None:
     rng = np.random.default_rng(4)
-    walking = [fix(flown_past((1.0, -1.0), 30.0, rng), Model()) for _ in range(10)]
-    lying = [fix(flown_past((0.0, 0.0), 30.0, rng), Model()) for _ in range(10)]
+    good = Model(shadow_log_std=0.345, power_log_std=0.345, bias_phase_std_rad=0.05)
+    walking = [fix(flown_past((1.0, -1.0), 30.0, rng), good) for _ in range(10)]
+    lying = [fix(flown_past((0.0, 0.0), 30.0, rng), good) for _ in range(10)]
     assert min(f.speed_gain for f in walking) > 10.0 > 6.0 > max(f.speed_gain for f in lying)
     assert np.median([math.hypot(f.vx, f.vy) for f in walking]) == pytest.approx(math.sqrt(2.0), rel=0.2)
 

@@ -13,14 +13,14 @@ import typer
 from rich.table import Table
 
 from sar_core.errors import InputError
-from sar_eval.cli.console import PATTERN_HELP, Json, bar, note, out, say, scenario_options
+from sar_eval.cli.console import PATTERN_HELP, Json, bar, err, note, out, say, scenario_options
 
 Workers = Annotated[int, typer.Option(help="Processes that fly at the same time.")]
 DEFAULT_WORKERS = os.cpu_count() or 1
 
 
 def calibrate(
-    radio: Annotated[str, typer.Option(help="Link budget by name (configs/radio).")] = "default",
+    radio: Annotated[str, typer.Option(help="Link budget by name (configs/radio).")] = "open_ground",
     missions: Annotated[int, typer.Option(help="Missions to learn from.")] = 128,
     workers: Workers = DEFAULT_WORKERS,
     target: Annotated[Path | None, typer.Option("--out", help="JSON to write; default: configs/calibration.")] = None,
@@ -318,3 +318,83 @@ def reliability(
         )
         say(f"{which} word on each transmitter and mission: {told}")
     say(f"{picture} written")
+
+
+def field(as_json: Json = False) -> None:
+    """Lay the radio beside what others measured in the field: ground rows, ranges, how often a phone is heard, bearings.
+
+    Example: sar-eval field
+
+    What was measured lies in configs/field, with its origin; nothing is flown.
+    """
+    from sar_eval.studies.fieldcheck import ASSUMED, check_field
+
+    with err.status("looking") as status:
+        found = check_field(lambda step: status.update(step))
+    if as_json:
+        print(json.dumps(_finite(asdict(found))))
+        return
+    for table in _field_tables(found):
+        out.print(table)
+        out.print()
+    say("Taken, since the measurements do not say: " + "; ".join(ASSUMED))
+
+
+def _finite(value: Any) -> Any:
+    """Numbers as JSON can hold them."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _field_tables(found: Any) -> list[Table]:
+    layout: dict[str, Any] = {"title_justify": "left", "caption_justify": "left", "box": None, "padding": (0, 2, 0, 0)}
+    ground = Table(
+        title="Signal strength over ground, dBm",
+        caption="; ".join(
+            f"stated {power:g} dBm: rms {found.rms_db(power):.1f} dB as stated, {found.rms_db(power, True):.1f} dB with "
+            "one offset"
+            for power in (24.0, 1.0)
+        ),
+        **layout,
+    )
+    for head in ("stated dBm", "m", "measured", "ours"):
+        ground.add_column(head, justify="right")
+    for row in found.ground:
+        told = "lost" if row.measured_dbm is None else f"{row.measured_dbm:.0f}"
+        ground.add_row(f"{row.power_dbm:g}", f"{row.distance_m:g}", told, f"{row.ours_dbm:.1f}")
+    reach = Table(
+        title="How far a victim's phone reaches, m along the ground",
+        caption=f"measured discovery at 2.4 GHz: {found.measured_range_m['LoS']:.0f} m with line of sight, "
+        f"{found.measured_range_m['NLoS']:.0f} m without (here: near)",
+        **layout,
+    )
+    for head in ("budget", "world", "90 % of frames", "50 % of frames", "discovery"):
+        reach.add_column(head, justify="left" if head in ("budget", "world") else "right")
+    for row in found.reaches:
+        told = ("never" if value is None else f"{value:.0f}" for value in (row.ninety_m, row.half_m, row.discovery_m))
+        reach.add_row(row.budget, row.world, *told)
+    traffic = Table(title="How often a phone is heard: frames a second in contact, gaps in s", **layout)
+    for head in ("what", "rate", "gap median", "gap 90 %", "longest"):
+        traffic.add_column(head, justify="left" if head == "what" else "right")
+    for row in found.measured_rates:
+        traffic.add_row(
+            f"measured {row['source']} {row['phone']}, {row['windows']} windows",
+            f"{float(row['rows_per_s_in_contact']):.1f}",
+            *(f"{float(row[key]):.1f}" for key in ("gap_median_s", "gap_p90_s", "gap_longest_in_windows_s")),
+        )
+    for row in found.traffic:
+        numbers = (row.rate_hz, row.gap_median_s, row.gap_p90_s, row.longest_s)
+        traffic.add_row(f"ours, {row.distance_m:g} m", *(f"{value:.1f}" for value in numbers))
+    bearing = Table(title="Bearing errors, degrees", **layout)
+    for head in ("what", "median", "80 %", "95 %"):
+        bearing.add_column(head, justify="left" if head == "what" else "right")
+    for row in found.measured_directions:
+        told = (row[key] or "not told" for key in ("median_deg", "p80_deg", "p95_deg"))
+        bearing.add_row(f"measured: {row['set']}", *told)
+    for row in found.bearings:
+        numbers = (row.median_deg, row.p80_deg, row.p95_deg)
+        bearing.add_row(f"ours, a second's frames, kappa {row.kappa:g}", *(f"{value:.1f}" for value in numbers))
+    return [ground, reach, traffic, bearing]

@@ -15,6 +15,7 @@ from sar_core.radio import WAVELENGTH_M
 from sar_core.streams import stream
 from sar_eval.scenario.model import FENCE_MARGIN_M, Episode
 from sar_sim.radio.devices import known_addresses
+from sar_sim.radio.radioconfig import RadioConfig
 from sar_swarm.piloting.controller import DronePlan
 from sar_swarm.piloting.navigation import Chart
 from sar_swarm.piloting.neighbours import SeparationLimits
@@ -26,6 +27,7 @@ from sar_swarm.piloting.searchtask import Mission
 from sar_swarm.planning.trajectory import MotionLimits
 from sar_swarm.sensing.attention import Bias
 from sar_swarm.sensing.confidence import Calibration
+from sar_swarm.sensing.observation import RangeLaw
 
 Floats = NDArray[np.float64]
 
@@ -42,9 +44,9 @@ PATIENCE_S = 60.0
 class RadioBriefing:
     """What the drones know of their receivers and of who may be on the air."""
 
-    reference_dbm: float
-    """Received from a carried device at 1 m in free space."""
-    shadowing_db: float
+    law: RangeLaw
+    """What signal strength says of the range to a phone as the link budget expects victims' to be."""
+    bearing_bias_rad: float
     noise_dbm: float
     known_addresses: tuple[int, ...]
     """A part of the rescuers' radios and access points, by address alone: the list is incomplete by design."""
@@ -112,14 +114,24 @@ def briefing_of(episode: Episode) -> Briefing:
     )
 
 
+def range_law(radio: RadioConfig) -> RangeLaw:
+    """What a link budget says of victims' phones: their usual strength in free space, and how far they spread."""
+    first_metre_db = 20.0 * math.log10(4.0 * math.pi / WAVELENGTH_M)
+    return RangeLaw(
+        reference_dbm=radio.victim_dbm - first_metre_db,
+        shadowing_db=radio.shadowing_db,
+        power_db=radio.power_spread_db,
+        fading_db=radio.fading_db,
+    )
+
+
 def _radio_of(episode: Episode) -> RadioBriefing | None:
     radio = episode.radio
     if radio is None:
         return None
-    first_metre_db = 20.0 * math.log10(4.0 * math.pi / WAVELENGTH_M)
     return RadioBriefing(
-        reference_dbm=radio.eirp_dbm - first_metre_db,
-        shadowing_db=radio.shadowing_db,
+        law=range_law(radio),
+        bearing_bias_rad=radio.bearing_bias_rad,
         noise_dbm=radio.noise_dbm,
         known_addresses=known_addresses(episode.devices),
         calibration=episode.calibration,

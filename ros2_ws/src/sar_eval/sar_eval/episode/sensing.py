@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from sar_eval.bag.tick import Heard, VictimReport
 from sar_eval.episode.briefing import RadioBriefing
-from sar_sim.judging.scoring import Report
+from sar_sim.judging.scoring import CONFIDENT, Report
 from sar_sim.radio.receiver import Frames
 from sar_swarm.piloting.pursuit import Hypothesis
 from sar_swarm.sensing.attention import AttentionConfig
 from sar_swarm.sensing.confidence import features
 from sar_swarm.sensing.frames import Reason
-from sar_swarm.sensing.fusion import Estimate, FusionCentre, FusionConfig
+from sar_swarm.sensing.fusion import Estimate, FusionCentre, fusion_config
 from sar_swarm.sensing.gate import GateConfig
-from sar_swarm.sensing.observation import Listener, ListenerConfig, RangeLaw
+from sar_swarm.sensing.observation import Listener, ListenerConfig
 
 Floats = NDArray[np.float64]
 
@@ -59,10 +59,10 @@ class Sensing:
 
     def __init__(self, drones: int, told: RadioBriefing) -> None:
         self._calibration = told.calibration
-        law = RangeLaw(reference_dbm=told.reference_dbm, shadowing_db=told.shadowing_db)
-        config = ListenerConfig(law=law, gate=GateConfig(forced_open=told.gate_forced_open))
+        config = ListenerConfig(law=told.law, gate=GateConfig(forced_open=told.gate_forced_open))
         self.listeners = [Listener(i, config) for i in range(drones)]
-        fusion = FusionConfig(noise_floor_dbm=told.noise_dbm, attention=AttentionConfig(bias=told.attention))
+        attention = AttentionConfig(bias=told.attention)
+        fusion = fusion_config(told.law, told.bearing_bias_rad, told.noise_dbm, attention)
         self.centres = [FusionCentre(fusion, told.known_addresses) for _ in range(drones)]
         self._told: list[dict[int, Report]] = [{} for _ in range(drones)]
         self._hypotheses: list[dict[int, Hypothesis]] = [{} for _ in range(drones)]
@@ -78,15 +78,20 @@ class Sensing:
         self.heard = heard
         return heard
 
-    def think(self, tick: int, time_s: float, delivered: Sequence[Sequence[Any]]) -> list[VictimReport]:
-        """Every drone takes in what it sensed and was sent; those whose turn it is solve and may report."""
+    def think(
+        self, tick: int, time_s: float, delivered: Sequence[Sequence[Any]], searching: bool = True
+    ) -> list[VictimReport]:
+        """Every drone takes in what it sensed and was sent; those whose turn it is solve and may report.
+
+        Nobody reports before the search: on their way up the drones are close together and see everything from one side.
+        """
         reports = []
         for i, centre in enumerate(self.centres):
             centre.add(self.heard.observations[i])
             centre.add(delivered[i])
             if (tick + i * SOLVE_TICKS // len(self.centres)) % SOLVE_TICKS == 0:
                 for estimate in centre.solve(time_s):
-                    found = self._report(i, estimate)
+                    found = self._report(i, estimate) if searching else None
                     if found is not None:
                         reports.append(found)
         return reports
@@ -114,7 +119,8 @@ class Sensing:
         before = self._told[drone].get(estimate.track)
         if before is not None:
             moved = math.hypot(report.x - before.x, report.y - before.y)
-            if moved < WORTH_M and abs(confidence - before.confidence) < WORTH_CONFIDENCE:
+            crossed = (confidence > CONFIDENT) != (before.confidence > CONFIDENT)
+            if moved < WORTH_M and abs(confidence - before.confidence) < WORTH_CONFIDENCE and not crossed:
                 return None
         self._told[drone][estimate.track] = report
         return VictimReport(report, estimate)

@@ -100,7 +100,7 @@ class Swarm:
         else:
             heard = sensing.hear(stamp_ns(tick), frames, position, estimates.est_attitude)
             self.boxes.exchange(time_s, delivered, position, velocity, status, heard.observations)
-            reports = sensing.think(tick, time_s, self.boxes.inbox)
+            reports = sensing.think(tick, time_s, self.boxes.inbox, order >= Order.SEARCH)
         self.decide(time_s, estimates, order)
         return SwarmTick(self.commands, self.statuses, heard, reports, self._beliefs(estimates))
 

@@ -97,7 +97,7 @@ class Scenario(BaseModel):
     overlap: Annotated[float, Field(ge=0, le=0.9)] = 0.1
     wind_mps: Nonnegative | None = None
     thrust_variation: Annotated[float, Field(ge=0, le=0.3)] = 0.05
-    radio: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = "default"
+    radio: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = "open_ground"
     sigma: Nonnegative = 0.05
     kappa: Annotated[float, Field(ge=0)] = 8.0
     gate: Literal["on", "forced_open"] = "on"

@@ -48,9 +48,18 @@ def episode_wind(speed_mps: float, index: int, drawn_from: EpisodeSet | None = N
     return np.array([speed_mps * math.cos(angle), speed_mps * math.sin(angle), 0.0])
 
 
+RENAMED_RADIOS = {"default": "open_ground", "short_range": "rubble"}
+"""Link budgets that no measurement supported, and what flies in their place; the numbers are others."""
+
+
 def radio_path(name: str) -> Path:
     """The file of a link budget given by name."""
     folder = share_dir("configs") / "radio"
+    if name in RENAMED_RADIOS:
+        raise InputError(
+            f"radio {name!r} is no more: no measurement supported it; give {RENAMED_RADIOS[name]!r}, whose numbers are "
+            "measured ones (docs/sensing.md#link-budgets)"
+        )
     path = folder / f"{name}.yaml"
     if not path.is_file():
         raise InputError(

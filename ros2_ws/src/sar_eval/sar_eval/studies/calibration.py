@@ -14,6 +14,7 @@ from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare, radio_path
 from sar_sim.judging.scoring import NEAR_M
 from sar_sim.radio.radioconfig import config_sha256, load_radio
+from sar_swarm.piloting.patternlist import STANDARD
 from sar_swarm.sensing.confidence import FEATURES, Calibration, features, fit
 
 Floats = NDArray[np.float64]
@@ -24,12 +25,14 @@ LOOK_EVERY_S = 15.0
 
 
 def plan_calibration(radio: str, missions: int) -> list[Spec]:
-    """All worlds and noise levels in turn, every third mission without victims; seeds and layouts of their own."""
+    """All worlds, noise levels and patterns in turn, every third mission without victims; seeds and layouts of their
+    own."""
     specs = []
     for k in range(missions):
         sigma, kappa = NOISE[(k // len(WORLDS)) % len(NOISE)]
         scenario = Scenario(
             world=WORLDS[k % len(WORLDS)],
+            pattern=STANDARD[(k // (len(WORLDS) * len(NOISE))) % len(STANDARD)],
             radio=radio,
             sigma=sigma,
             kappa=kappa,

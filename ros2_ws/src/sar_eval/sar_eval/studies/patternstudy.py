@@ -33,7 +33,7 @@ UNLIMITED_S = 3600.0
 
 def scenario_of(world: str, pattern: str) -> Scenario:
     """The mission of one row: as default, deaf where hearing would change nothing."""
-    return Scenario(world=world, pattern=pattern, radio="default" if find(pattern).triangulates else None)
+    return Scenario(world=world, pattern=pattern, radio="open_ground" if find(pattern).triangulates else None)
 
 
 def time_to_cover(spec: Spec) -> tuple[float | None, float]:

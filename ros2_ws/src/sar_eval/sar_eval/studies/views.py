@@ -25,8 +25,8 @@ from scipy.special import i0e, i1e
 from sar_analysis.stats import clustered
 from sar_analysis.stats.interval import Interval
 from sar_core.errors import InputError
-from sar_core.radio import WAVELENGTH_M
 from sar_core.streams import stream
+from sar_eval.episode.briefing import range_law
 from sar_eval.episode.pool import spread
 from sar_eval.scenario.prepare import load_named_vehicle, radio_path
 from sar_eval.scenario.resources import world_path
@@ -37,14 +37,14 @@ from sar_sim.radio.receiver import Receiver
 from sar_sim.vehicle.airframe import Vehicle
 from sar_sim.vehicle.fleet import STEP_NS, TICKS_PER_SECOND, Fleet, step_of_tick
 from sar_sim.world.world import World, load_world
-from sar_swarm.sensing.fusion import FusionCentre, FusionConfig, to_row
+from sar_swarm.sensing.fusion import FusionCentre, fusion_config, to_row
 from sar_swarm.sensing.gdop import crlb
-from sar_swarm.sensing.observation import Listener, ListenerConfig, RangeLaw
+from sar_swarm.sensing.observation import Listener, ListenerConfig
 from sar_swarm.sensing.position import MEASURED, PHASE_STD, RANGE, RANGE_STD, Model, precisions
 
 Floats = NDArray[np.float64]
 
-WORLD, RADIO, VEHICLE = "open_field", "default", "x500"
+WORLD, RADIO, VEHICLE = "open_field", "open_ground", "x500"
 TIMES_S = (5.0, 10.0, 20.0, 30.0, 60.0)
 ALTITUDE_M = 30.0
 WIND_MPS = 2.0
@@ -185,12 +185,12 @@ def fly_trial(trial: Trial) -> list[Look]:
         fleet.command(k, spawns[k, :3], _NONE, _NONE, headings[k])
     fleet.warm_up(WARM_UP_S)
 
-    victim = Device(ADDRESS, DeviceKind.VICTIM, np.array([[0.0, *device, height]]))
+    track = np.array([[0.0, *device, height]])
+    victim = Device(ADDRESS, DeviceKind.VICTIM, track, scan_interval_s=1.0, randomises=False, sleep_share=0.0)
     receiver = Receiver(radio, world, [victim], n, trial.seed, trial.number, config.sigma, config.kappa)
-    first_metre_db = 20.0 * math.log10(4.0 * math.pi / WAVELENGTH_M)
-    law = RangeLaw(reference_dbm=radio.eirp_dbm - first_metre_db, shadowing_db=radio.shadowing_db)
+    law = range_law(radio)
     listeners = [Listener(k, ListenerConfig(law=law)) for k in range(n)]
-    centre = FusionCentre(FusionConfig(noise_floor_dbm=radio.noise_dbm))
+    centre = FusionCentre(fusion_config(law, radio.bearing_bias_rad, radio.noise_dbm))
 
     rows: list[tuple[float, ...]] = []
     frames: list[int] = []
@@ -254,7 +254,7 @@ def known_noise_bound(
     """
     if not len(rows):
         return None
-    model = Model(pose_std_m=0.0, yaw_std_rad=0.0, multipath_phase_std_rad=0.0, height_m=height_m)
+    model = Model(pose_std_m=0.0, yaw_std_rad=0.0, bias_phase_std_rad=0.0, height_m=height_m)
     in_range, _ = precisions(rows, device[0], device[1], model)
     information = kappa * float(i1e(kappa) / i0e(kappa)) if math.isfinite(kappa) else math.inf
     known = rows[:, :MEASURED].copy()

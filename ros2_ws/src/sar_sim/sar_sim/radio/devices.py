@@ -60,8 +60,11 @@ class Device:
     track: Floats  # [K, 4] time s, x, y, z
     beacon: bool = False
     power_db: float = 0.0  # against the link budget's phone
-    duty: float = 1.0  # share of 20 Hz ticks on which it sends a frame
+    duty: float = 1.0  # share of 20 Hz ticks on which a beacon or interferer sends; phones go by radio.traffic
     windows: tuple[tuple[float, float], ...] = ()  # times (s) on the air; empty: always
+    scan_interval_s: float = 30.0  # between a phone's own scans (literature: 15 to 45 s)
+    randomises: bool = True  # a phone that has not joined sends from an address made up anew at each scan
+    sleep_share: float = 0.1  # of its time in which a phone does not answer (assumed)
 
     def position_at(self, time_s: float) -> Floats:
         """Where it is, ENU metres [3]."""
@@ -99,7 +102,7 @@ def _victims(world: World, episode_set: int, index: int, count: int) -> tuple[De
     found: list[Device] = []
     for j in range(count):
         rng = stream("victim", episode_set, index, j)
-        address = _address(rng)
+        address = local_address(rng)
         for _ in range(TRIES):
             place = _spot(world, rng, VICTIM_HEIGHT_M, ENTERABLE)
             if all(math.dist(place[:2], other.track[0, 1:3]) >= APART_M for other in found):
@@ -113,7 +116,7 @@ def _victims(world: World, episode_set: int, index: int, count: int) -> tuple[De
     return tuple(found)
 
 
-def _address(rng: np.random.Generator) -> int:
+def local_address(rng: np.random.Generator) -> int:
     """A 48-bit unicast address with the locally administered bit, as phones make them up."""
     return (int(rng.integers(1 << 48)) & 0xFCFFFFFFFFFF) | 0x020000000000
 
@@ -143,7 +146,7 @@ def _free(world: World, place: Floats, inside: frozenset[str]) -> bool:
 
 
 def _decoy(world: World, kind: DeviceKind, rng: np.random.Generator) -> Device:
-    address = _address(rng)
+    address = local_address(rng)
     if kind is DeviceKind.RESCUER:
         return Device(address, kind, _walk(world, rng), power_db=3.0, duty=0.5)
     if kind is DeviceKind.ACCESS_POINT:
@@ -233,8 +236,7 @@ def radiated_dbm(device: Device, config: RadioConfig) -> float:
     """What a device radiates plus the drone's antenna gain: received power less path loss."""
     if device.kind is DeviceKind.INTERFERENCE:
         return config.interference_dbm + config.drone_antenna_dbi + device.power_db
-    buried = config.victim_extra_loss_db if device.kind is DeviceKind.VICTIM else 0.0
-    return config.eirp_dbm + device.power_db - buried
+    return (config.victim_dbm if device.kind is DeviceKind.VICTIM else config.phone_dbm) + device.power_db
 
 
 def make_transmitters(devices: Sequence[Device], config: RadioConfig) -> Transmitters:
@@ -262,8 +264,8 @@ def make_transmitters(devices: Sequence[Device], config: RadioConfig) -> Transmi
 def place_devices(
     sources: Transmitters, time_s: float, cursor: NDArray[np.int64], device: Floats, sends: NDArray[np.bool_]
 ) -> None:
-    """Positions in device [M, 3] and how far each went since the last call in its column 3; who is off the air sends
-    nothing. `cursor` [M] remembers the leg of each track."""
+    """Positions in device [M, 3] and how far each went since the last call in its column 3; ``sends`` [M] is who is on
+    the air. `cursor` [M] remembers the leg of each track."""
     for j in range(sources.tracks.shape[0]):
         track = sources.tracks[j]
         k = cursor[j]
@@ -284,4 +286,4 @@ def place_devices(
         for w in range(sources.windows.shape[1]):
             if sources.windows[j, w, 0] <= time_s < sources.windows[j, w, 1]:
                 present = True
-        sends[j] = sends[j] and present
+        sends[j] = present

@@ -23,16 +23,29 @@ Decibel = Annotated[float, Field(ge=-200, le=200)]
 _BOLTZMANN = 1.380649e-23
 
 
+class TrafficConfig(BaseModel):
+    """How phones come to be heard, and how often then; the YAML gives each key's source."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    handshake_frames: Annotated[int, Field(ge=1, le=32)]
+    handshake_tries: Annotated[int, Field(ge=1, le=32)]
+    forget_s: Positive
+    burst_share: Annotated[float, Field(ge=0, le=1)]
+    burst_gap_s: tuple[Positive, Positive]
+    pause_s: Positive
+    pause_mean_s: Nonnegative
+    spell_s: tuple[Positive, Positive]
+
+
 class RadioConfig(BaseModel):
     """Everything about the radio that is neither geometry nor a noise knob; the YAML gives each key's source."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
-    tx_power_dbm: Decibel
-    device_antenna_dbi: Decibel
-    body_loss_db: Nonnegative
+    device_eirp_dbm: Decibel
     drone_antenna_dbi: Decibel
     victim_extra_loss_db: Nonnegative
+    power_spread_db: Nonnegative
     noise_temperature_k: Positive
     bandwidth_hz: Positive
     noise_figure_db: Nonnegative
@@ -41,6 +54,9 @@ class RadioConfig(BaseModel):
     packet_loss: Annotated[float, Field(ge=0, lt=1)]
     shadowing_db: Nonnegative
     shadowing_distance_m: Positive
+    fading_db: Nonnegative
+    bearing_bias_rad: Annotated[float, Field(ge=0, le=1)]
+    traffic: TrafficConfig
     sto_range_s: Annotated[float, Field(ge=0, le=1e-6)]
     agc_step_db: Positive
     csi_level: Annotated[float, Field(gt=1, le=90)]
@@ -66,9 +82,14 @@ class RadioConfig(BaseModel):
         return 10.0 * math.log10(_BOLTZMANN * self.noise_temperature_k * self.bandwidth_hz * 1e3) + self.noise_figure_db
 
     @property
-    def eirp_dbm(self) -> float:
-        """What a carried device radiates, with the drone's antenna gain already added."""
-        return self.tx_power_dbm + self.device_antenna_dbi - self.body_loss_db + self.drone_antenna_dbi
+    def phone_dbm(self) -> float:
+        """What a usual phone radiates, with the drone's antenna gain already added."""
+        return self.device_eirp_dbm + self.drone_antenna_dbi
+
+    @property
+    def victim_dbm(self) -> float:
+        """The same of a victim's phone as it lies: what the swarm is told to expect of whom it looks for."""
+        return self.phone_dbm - self.victim_extra_loss_db
 
     @property
     def detection_midpoint_db(self) -> float:
@@ -114,6 +135,16 @@ class Budget(NamedTuple):
     packet_loss: float
     shadowing_db: float
     shadowing_distance_m: float
+    fading_db: float
+    bearing_bias_rad: float
+    tries: int
+    handshake: int
+    forget_s: float
+    burst_share: float
+    burst_low_s: float
+    burst_high_s: float
+    pause_s: float
+    pause_mean_s: float
     sto_range_m: float
     agc_step_db: float
     csi_level: float
@@ -129,6 +160,16 @@ def make_budget(config: RadioConfig) -> Budget:
         packet_loss=config.packet_loss,
         shadowing_db=config.shadowing_db,
         shadowing_distance_m=config.shadowing_distance_m,
+        fading_db=config.fading_db,
+        bearing_bias_rad=config.bearing_bias_rad,
+        tries=config.traffic.handshake_tries,
+        handshake=config.traffic.handshake_frames,
+        forget_s=config.traffic.forget_s,
+        burst_share=config.traffic.burst_share,
+        burst_low_s=config.traffic.burst_gap_s[0],
+        burst_high_s=config.traffic.burst_gap_s[1],
+        pause_s=config.traffic.pause_s,
+        pause_mean_s=config.traffic.pause_mean_s,
         sto_range_m=config.sto_range_s * LIGHT_MPS,
         agc_step_db=config.agc_step_db,
         csi_level=config.csi_level,

@@ -23,7 +23,19 @@ from sar_core.radio import ANTENNAS, SUBCARRIERS, array_axis
 from sar_core.streams import stream
 from sar_sim.radio.channel import PATH, Complexes, RadioScene, add_channel, direct_channel, find_paths, make_scene, ray
 from sar_sim.radio.devices import Device, DeviceKind, Transmitters, make_transmitters, place_devices
+from sar_sim.radio.arrayerror import array_error, draw_arrays
 from sar_sim.radio.radioconfig import Budget, RadioConfig, make_budget
+from sar_sim.radio.traffic import (
+    HEARD_S,
+    JOINED,
+    NEXT_S,
+    SPEAK_DRAWS,
+    Schedule,
+    handshake_chance,
+    make_schedule,
+    speak,
+    traffic_rows,
+)
 from sar_sim.world.world import World
 
 Floats = NDArray[np.float64]
@@ -32,8 +44,9 @@ BLOCK = 128
 """Ticks for which a link's per-frame numbers are drawn at once."""
 NOISE_BLOCK = 32
 """Frames heard for which a link's noise is drawn at once."""
-DRAWS = 6
-"""Per-frame numbers: collision, reception, common phase, sampling offset, gain step (uniform), shadowing (normal)."""
+DRAWS = 7
+"""Per-frame numbers: collision, reception, common phase, sampling offset, gain step (uniform), shadowing and fading
+(normal)."""
 WIDTH = len(SUBCARRIERS)
 THERMAL = ANTENNAS * WIDTH * 2
 LEVELS = 1 << 16
@@ -76,6 +89,11 @@ class Reception(NamedTuple):
     heard: NDArray[np.bool_]  # [N, M]
     tally: NDArray[np.int64]  # [N] of frames heard
     used: NDArray[np.int64]  # [N, M] of the link's noise block
+    sends: NDArray[np.bool_]  # [M] who sends at this tick
+    scanning: NDArray[np.int64]  # [M] the number of the scan it sends in, or -1
+    traffic: Floats  # [M, TRAFFIC] of `speak`
+    array: Floats  # [N, ARRAY_TERMS] each drone's array error
+    turn: Floats  # [N, M] that error's phase (rad) towards each device heard
 
 
 @compiled
@@ -85,18 +103,21 @@ def receive(
     scene: RadioScene,
     budget: Budget,
     sources: Transmitters,
-    sends: NDArray[np.bool_],
+    schedule: Schedule,
     drone: Floats,
     attitude: Floats,
+    spoken: Floats,
     draws: Floats,
     links: Reception,
 ) -> bool:
     """Which frames arrive, how many per drone, and their channels. Returns whether a link that heard something has used
     up its noise."""
     device, paths, counts, shadow = links.device, links.paths, links.counts, links.shadow
-    last, noise_mw, heard, tally = links.last, links.noise_mw, links.heard, links.tally
+    last, noise_mw, heard, tally, sends = links.last, links.noise_mw, links.heard, links.tally, links.sends
     n, m = drone.shape[0], device.shape[0]
     place_devices(sources, time_s, links.cursor, device, sends)
+    speak(time_s, schedule, budget, spoken, links.traffic, sends, links.scanning)
+    best_snr = np.zeros(m)
     dry = False
     for i in range(n):
         tally[i] = 0
@@ -120,19 +141,23 @@ def receive(
         axis = array_axis(attitude[i, 0], attitude[i, 1], attitude[i, 2], attitude[i, 3])
         for j in range(m):
             heard[i, j] = False
-            if not sends[j] or sources.interferes[j] or draws[i, j, 0] < budget.packet_loss:
+            if not sends[j] or sources.interferes[j]:
                 continue
-            amplitude = sources.amplitude[j] * 10.0 ** (budget.shadowing_db * shadow[i, j] / 20.0)
+            strength_db = budget.shadowing_db * shadow[i, j] + budget.fading_db * draws[i, j, 6]
+            amplitude = sources.amplitude[j] * 10.0 ** (strength_db / 20.0)
             u = draws[i, j, 1]
             needed = budget.midpoint_db + budget.width_db * math.log(u / (1.0 - u)) if u > 0.0 else -np.inf
             least = noise_mw[i] * 10.0 ** (needed / 10.0)
-            most = 0.0
+            most, power_sum = 0.0, 0.0
             for k in range(counts[i, j]):
                 _, _, _, _, re, im = ray(
                     paths[i, j, k], device[j, 0], device[j, 1], device[j, 2], drone[i, 0], drone[i, 1], drone[i, 2]
                 )
                 most += math.sqrt(re * re + im * im)
-            if (amplitude * most) ** 2 < least:
+                power_sum += re * re + im * im
+            if links.scanning[j] >= 0:
+                best_snr[j] = max(best_snr[j], amplitude * amplitude * power_sum / noise_mw[i])
+            if draws[i, j, 0] < budget.packet_loss or (amplitude * most) ** 2 < least:
                 continue
             out = links.channel[i, j]
             sto_m = budget.sto_range_m * (2.0 * draws[i, j, 3] - 1.0)
@@ -155,6 +180,15 @@ def receive(
                 heard[i, j] = True
                 tally[i] += 1
                 dry = dry or links.used[i, j] == NOISE_BLOCK
+                links.traffic[j, HEARD_S] = time_s
+                ux, uy, uz = device[j, 0] - drone[i, 0], device[j, 1] - drone[i, 1], device[j, 2] - drone[i, 2]
+                links.turn[i, j] = array_error(
+                    links.array[i], attitude[i, 0], attitude[i, 1], attitude[i, 2], attitude[i, 3], ux, uy, uz
+                )
+    for j in range(m):
+        if best_snr[j] > 0.0 and spoken[j, 2] < handshake_chance(budget, 10.0 * math.log10(best_snr[j])):
+            links.traffic[j, JOINED] = 1.0
+            links.traffic[j, NEXT_S] = links.traffic[j, HEARD_S] = time_s
     return dry
 
 
@@ -236,7 +270,7 @@ def finish(
     csi: NDArray[np.int8],
 ) -> None:
     """Impair every frame heard; row r of order, rssi and csi is the r-th of them, drone by drone."""
-    channel, noise_mw, heard, used = links.channel, links.noise_mw, links.heard, links.used
+    channel, noise_mw, heard, used, turn = links.channel, links.noise_mw, links.heard, links.used, links.turn
     r = 0
     for i in range(heard.shape[0]):
         for j in range(heard.shape[1]):
@@ -247,7 +281,7 @@ def finish(
                     normals,
                     noise_mw[i],
                     sigma,
-                    theta[i, j],
+                    theta[i, j] + turn[i, j],
                     draws[i, j, 4],
                     budget.csi_level,
                     budget.agc_step_db,
@@ -290,13 +324,13 @@ class Receiver:
         self._noise_rng = [[stream("csi noise", *key) for key in row] for row in keys]
         self._amplitude_rng = [[stream("csi amplitude", *key) for key in row] for row in keys]
         self._traffic_rng = [stream("csi traffic", seed, episode, d.address) for d in self.devices]
-        self._duty = np.array([d.duty for d in self.devices])
+        self._schedule, self._scan_addresses = make_schedule(self.devices, config)
         self._address = np.array([d.address for d in self.devices], dtype=np.uint64)
         self._beacon = np.array([d.beacon for d in self.devices], dtype=np.bool_)
         self._block = -1
         self._draws = np.zeros((BLOCK, n, m, DRAWS))
         self._theta = np.zeros((BLOCK, n, m))
-        self._sends = np.zeros((BLOCK, m), dtype=np.bool_)
+        self._spoken = np.zeros((BLOCK, m, SPEAK_DRAWS))
         samples = THERMAL + (THERMAL // 2 if sigma > 0.0 else 0)
         self._bits = np.zeros((n, m, NOISE_BLOCK, samples), dtype=np.uint16)
         self._links = Reception(
@@ -311,6 +345,11 @@ class Receiver:
             heard=np.zeros((n, m), dtype=np.bool_),
             tally=np.zeros(n, dtype=np.int64),
             used=np.full((n, m), NOISE_BLOCK, dtype=np.int64),
+            sends=np.zeros(m, dtype=np.bool_),
+            scanning=np.full(m, -1, dtype=np.int64),
+            traffic=traffic_rows(m),
+            array=draw_arrays(n, config.bearing_bias_rad, seed, episode),
+            turn=np.zeros((n, m)),
         )
 
     def listen(self, stamp_ns: int, tick: int, positions: Floats, attitudes: Floats) -> list[Frames]:
@@ -325,9 +364,10 @@ class Receiver:
             self._scene,
             self._budget,
             self._sources,
-            self._sends[row],
+            self._schedule,
             np.ascontiguousarray(positions, dtype=np.float64),
             np.ascontiguousarray(attitudes, dtype=np.float64),
+            self._spoken[row],
             draws,
             links,
         )
@@ -340,7 +380,10 @@ class Receiver:
         csi = np.empty((total, ANTENNAS, WIDTH, 2), dtype=np.int8)
         theta = self._theta[row]
         finish(links, self._bits, NORMALS, self._sigma, theta, draws, self._budget, order, rssi, csi)
-        address, beacon = self._address[order], self._beacon[order]
+        address, beacon = self._address.copy(), self._beacon[order]
+        for j in np.flatnonzero(links.scanning >= 0):
+            address[j] = self._scan_addresses[j, links.scanning[j]]
+        address = address[order]
         frames = []
         first = 0
         for count in tally:
@@ -364,11 +407,11 @@ class Receiver:
         while self._block < block:
             self._block += 1
             for j, rng in enumerate(self._traffic_rng):
-                self._sends[:, j] = rng.random(BLOCK) < self._duty[j]
+                self._spoken[:, j] = rng.random((BLOCK, SPEAK_DRAWS))
             for i, row in enumerate(self._frame_rng):
                 for j, rng in enumerate(row):
                     self._draws[:, i, j, :5] = rng.random((BLOCK, 5))
-                    self._draws[:, i, j, 5] = rng.standard_normal(BLOCK)
+                    self._draws[:, i, j, 5:] = rng.standard_normal((BLOCK, 2))
                     if math.isfinite(self._kappa):
                         self._theta[:, i, j] = self._phase_rng[i][j].vonmises(0.0, self._kappa, BLOCK)
 

@@ -36,7 +36,7 @@ class AttentionConfig:
     angle_weight: float = 1.0
     distance_weight: float = 1.0
     reference_distance_m: float = 60.0
-    min_snr_db: float = 5.0
+    min_snr_db: float = 0.0
 
 
 @compiled

@@ -41,6 +41,10 @@ FEATURES = (
     "log_duration",
 )
 
+FOR = frozenset({"ambiguity_gap", "log_observations", "views", "n_eff", "log_duration"})
+"""Features that can only speak for an estimate; each of the others can only speak against it. A fit keeps to that, so
+that no chance correlation of the missions it was fitted on makes doubt sound like evidence."""
+
 
 def features(estimate: Estimate) -> Floats:
     """The numbers float64[F] the model looks at, in the order of FEATURES; bounded, so that no outlier decides alone.
@@ -100,7 +104,8 @@ def fit(
     names: Sequence[str] = FEATURES,
     l2: float = 1.0,
 ) -> Calibration:
-    """Fit by maximum likelihood with an L2 penalty on the standardised weights (none on the intercept)."""
+    """Fit by maximum likelihood with an L2 penalty on the standardised weights (none on the intercept), each of its
+    plausible sign."""
     X, y = np.asarray(values, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     if X.ndim != 2 or X.shape != (len(y), len(names)):
         raise InputError(f"features have shape {X.shape}, expected ({len(y)}, {len(names)}): a row per label")
@@ -119,7 +124,9 @@ def fit(
         value = np.sum(np.logaddexp(0.0, score) - y * score) + 0.5 * np.sum(penalty * w * w)
         return float(value), Z.T @ (special.expit(score) - y) + penalty * w
 
-    found = optimize.minimize(loss, np.zeros(Z.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 2000})
+    bounds = [(0.0, None) if name in FOR else (None, 0.0 if name in FEATURES else None) for name in names]
+    start = np.zeros(Z.shape[1])
+    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[*bounds, (None, None)], options={"maxiter": 2000})
     weights = found.x[:-1] / spread
     return Calibration(
         radio_config_sha256=radio_config_sha256,

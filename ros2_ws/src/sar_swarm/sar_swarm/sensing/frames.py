@@ -70,11 +70,14 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class FrameConfig:
-    """How old and how far ahead of the drone's clock a stamp may be, and after which silence a link starts anew."""
+    """How old and how far ahead of the drone's clock a stamp may be, and after which silence a link starts anew.
+
+    Phones answer in bursts with outages of up to 20 s (Wi2SAR): a link must live through one.
+    """
 
     max_age_s: float = 0.5
     max_ahead_s: float = 0.05
-    silence_s: float = 5.0
+    silence_s: float = 30.0
 
 
 @compiled

@@ -20,7 +20,7 @@ from sar_core.radio import BASELINE
 from sar_swarm.sensing.attention import AttentionConfig, view_weights
 from sar_swarm.sensing.gate import GateState
 from sar_swarm.sensing.gdop import constellation_gdop, effective_views, gdi, gdop
-from sar_swarm.sensing.observation import Observation
+from sar_swarm.sensing.observation import Observation, RangeLaw
 from sar_swarm.sensing.position import (
     AX,
     AY,
@@ -75,11 +75,23 @@ class FusionConfig:
     model: Model = field(default_factory=Model)
 
 
+def fusion_config(
+    law: RangeLaw, bearing_bias_rad: float, noise_floor_dbm: float, attention: AttentionConfig | None = None
+) -> FusionConfig:
+    """A fusion centre's numbers for the link budget that its swarm was told."""
+    model = Model(
+        shadow_log_std=law.log_std(law.shadowing_db),
+        power_log_std=law.log_std(law.power_db),
+        bias_phase_std_rad=bearing_bias_rad,
+    )
+    return FusionConfig(noise_floor_dbm=noise_floor_dbm, attention=attention or AttentionConfig(), model=model)
+
+
 class Estimate(NamedTuple):
     """What one drone believes about one transmitter: everything a report and its confidence are made of.
 
     ``covariance`` float64[2, 2] in m^2; ``ambiguity_gap`` is the log-likelihood lead over the runner-up position;
-    ``views`` counts drones or bearings more than 30 degrees apart, whichever is more; shares are of all observations
+    ``views`` counts bearings more than 30 degrees apart, of one drone or several: two side by side are one view; shares are of all observations
     heard, usable or not; ``chi2`` is per measured number. ``path_gdop`` takes every viewpoint of the way flown as a
     sensor, ``constellation_gdop`` only the drones that hear it at ``time_s``, each where its latest usable observation
     was made.
@@ -407,7 +419,7 @@ class FusionCentre:
             x=fix.x,
             y=fix.y,
             covariance=np.array([[fix.cxx, fix.cxy], [fix.cxy, fix.cyy]]),
-            views=max(drones, separated(azimuths, config.view_gap_rad)),
+            views=separated(azimuths, config.view_gap_rad),
             path_gdop=gdop(views[:, 2:4], np.array([fix.x, fix.y])),
             constellation_gdop=constellation_gdop(
                 np.array(list(track.latest.values())), np.array([fix.x, fix.y]), time_s

@@ -1,10 +1,10 @@
-"""From frames to observations: every half second and link, how far, at which array phase, how sure, and may it speak.
+"""From frames to observations: every second and link, how far, at which array phase, how sure, and may it speak.
 
 One compiled call per drone and tick takes all links heard through the whole chain: screening, inter-antenna phase and
-amplitude shape, tracker, phasor window, both gates, and the half second's sums. Addresses are rows of one table.
+amplitude shape, tracker, phasor window, both gates, and the second's sums. Addresses are rows of one table.
 
 The inter-antenna phase of a frame is the angle of the sum over subcarriers of H1 conj(H0): common phase, timing offset
-and gain cancel. Within a half second own motion is taken out with the tracker as it stood at the first frame, so the
+and gain cancel. Within that second own motion is taken out with the tracker as it stood at the first frame, so the
 mean phase belongs to the mean pose that the observation carries; a wrong rate of the tracker cancels to first order.
 """
 
@@ -91,6 +91,9 @@ _TRACKER_AT = _TEMPLATE_AT + TemplateConfig().array().size
 
 _NOT_FINITE = int(Reason.NOT_FINITE)
 
+ROUNDING_DB = 1.0 / math.sqrt(12.0)
+"""Standard deviation that rounding to whole dB leaves."""
+
 MAX_PHASE_STD = math.pi / math.sqrt(3.0)
 """Standard deviation of a phase about which nothing is known."""
 
@@ -99,26 +102,30 @@ MAX_PHASE_STD = math.pi / math.sqrt(3.0)
 class RangeLaw:
     """Log-distance law: rssi = reference_dbm - 10 exponent log10(range / 1 m). Free space by default.
 
-    The default reference is a phone carried on the body: 8 dBm radiated towards the drone's antenna, less the 40.2 dB
-    of the first metre at 2.437 GHz. The standard deviations (dB) add in power: shadowing, what other devices transmit
-    more or less, and what is left of fading and rounding after half a second.
+    The link budget says what a victim's phone is expected to radiate; the default is -3 dBm less the 40.2 dB of the
+    first metre at 2.437 GHz. The standard deviations (dB) add in power: shadowing and what devices transmit more or
+    less stay the same over an observation's frames, fading does not.
     """
 
-    reference_dbm: float = -32.2
+    reference_dbm: float = -43.2
     exponent: float = 2.0
-    shadowing_db: float = 3.0
-    power_db: float = 3.0
-    fading_db: float = 1.0
+    shadowing_db: float = 4.0
+    power_db: float = 5.0
+    fading_db: float = 2.2
 
     def range_m(self, rssi_dbm: float) -> float:
         """The range at which this signal strength is the usual one."""
         return float(10.0 ** ((self.reference_dbm - rssi_dbm) / (10.0 * self.exponent)))
 
-    @property
-    def relative_std(self) -> float:
-        """Standard deviation of the range's natural logarithm."""
-        spread_db = math.sqrt(self.shadowing_db**2 + self.power_db**2 + self.fading_db**2)
+    def log_std(self, spread_db: float) -> float:
+        """A spread of the signal strength as one of the range's natural logarithm."""
         return spread_db * math.log(10.0) / (10.0 * self.exponent)
+
+    def relative_std(self, frames: float, noise: float = 1.0) -> float:
+        """Standard deviation of the logarithmic range of a mean over so many frames; the gate's noise factor counts for
+        what is new in each frame."""
+        fresh_db = noise * math.hypot(self.fading_db, ROUNDING_DB) / math.sqrt(frames)
+        return self.log_std(math.sqrt(self.shadowing_db**2 + self.power_db**2 + fresh_db**2))
 
 
 @dataclass(frozen=True)
@@ -130,10 +137,10 @@ class ListenerConfig:
     tracker: TrackerConfig = field(default_factory=TrackerConfig)
     law: RangeLaw = field(default_factory=RangeLaw)
     frames: FrameConfig = field(default_factory=FrameConfig)
-    group_s: float = 0.5
+    group_s: float = 1.0
     group_frames: int = 10
-    min_frames: int = 3
-    """Fewer frames than this in half a second make no observation."""
+    min_frames: int = 2
+    """Fewer frames than this in a group make no observation: a lone one is most often a phone's scan."""
     phase_floor_rad: float = 0.02
     """What the receiver itself leaves in a mean phase; own pose errors are the fusion's to add."""
 
@@ -152,7 +159,7 @@ class ListenerConfig:
 
 
 class Observation(NamedTuple):
-    """What one drone made of one transmitter in half a second; time, position and axis are means over its frames.
+    """What one drone made of one transmitter within a second; time, position and axis are means over its frames.
 
     ``coherence`` is R of the last 50 frames, ``usable`` whether the gates let it speak for a victim.
     """
@@ -379,7 +386,6 @@ class Listener:
         self._rules = self.config.array()
         self._observed = np.empty((2 * LINKS, OBSERVED))
         self._changed = np.empty((LINKS, CHANGED))
-        self._relative_std = self.config.law.relative_std
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -412,7 +418,8 @@ class Listener:
         )
 
     def _observation(self, row: list[float]) -> Observation:
-        range_m = self.config.law.range_m(row[O_RSSI])
+        law = self.config.law
+        range_m = law.range_m(row[O_RSSI])
         return Observation(
             self.drone,
             int(self._links.known[int(row[O_ROW])]),
@@ -420,9 +427,9 @@ class Listener:
             (row[O_POS], row[O_POS + 1], row[O_POS + 2]),
             (row[O_AXIS], row[O_AXIS + 1], row[O_AXIS + 2]),
             range_m,
-            range_m * self._relative_std,
+            range_m * law.relative_std(row[O_USED], row[O_NOISE]),
             row[O_PHASE],
-            phase_std(row[O_COHERENCE], row[O_WINDOW], row[O_USED], row[O_NOISE], self.config.phase_floor_rad),
+            phase_std(row[O_COHERENCE], row[O_WINDOW], row[O_USED], self.config.phase_floor_rad),
             row[O_COHERENCE],
             row[O_OPEN] == 1.0,
             GateState(int(row[O_STATE])),
@@ -444,17 +451,18 @@ class Listener:
         )
 
 
-def phase_std(coherence: float, window: float, frames: float, noise: float, floor_rad: float) -> float:
+def phase_std(coherence: float, window: float, frames: float, floor_rad: float) -> float:
     """Standard deviation of a mean phase over ``frames`` frames, from R of a longer window.
 
     A mean direction of n von Mises draws has variance 1 / (n kappa A(kappa)) (Mardia and Jupp, Directional Statistics,
-    2000, section 4.8); A is R with the window's bias taken out, A^2 = (W R^2 - 1) / (W - 1). The gate's noise factor
-    multiplies the result.
+    2000, section 4.8); A is R with the window's bias taken out, A^2 = (W R^2 - 1) / (W - 1). What the
+    amplitude gate thinks of the frames has no part in it: their phases are as good in any of its states (measured at
+    kappa 8: 0.12 rad in Accept, PredictOnly and Recalibrate, 0.15 in Reject).
     """
     a = math.sqrt(max((window * coherence * coherence - 1.0) / max(window - 1.0, 1.0), 1e-6))
     if a >= 1.0:
         return floor_rad
-    std = noise / math.sqrt(frames * concentration(a) * a)
+    std = 1.0 / math.sqrt(frames * concentration(a) * a)
     return min(math.hypot(std, floor_rad), MAX_PHASE_STD)
 
 

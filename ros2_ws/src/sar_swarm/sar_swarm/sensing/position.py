@@ -42,18 +42,19 @@ MAX_GAP = 50.0
 class Model(NamedTuple):
     """What the solver believes about the errors. Log standard deviations are of the range's natural logarithm.
 
-    3 dB of shadowing and of unknown transmit power are 0.345 each in free space (3 ln 10 / 20); the rest of an
-    observation's own range spread counts as fresh noise. The phase's multipath share is a guess on the safe side.
+    4 dB of shadowing and 5 dB of unknown transmit power are 0.461 and 0.576 in free space (dB ln 10 / 20); the rest of
+    an observation's own range spread counts as fresh noise. ``bias_phase_std_rad`` is what a drone's array keeps wrong
+    while it looks the same way, reflections included.
     """
 
     height_m: float = 0.5
     pose_std_m: float = 0.3
     yaw_std_rad: float = 0.01
     pose_correlation_s: float = 10.0
-    shadow_log_std: float = 0.345
-    multipath_phase_std_rad: float = 0.05
+    shadow_log_std: float = 0.461
+    bias_phase_std_rad: float = 0.22
     shadow_correlation_m: float = 37.0
-    power_log_std: float = 0.345
+    power_log_std: float = 0.576
     white_log_std_floor: float = 0.005
     speed_std_mps: float = 10.0
     student_nu: float = 5.0
@@ -130,7 +131,7 @@ def precisions(obs: Floats, x: float, y: float, model: Model) -> tuple[Floats, F
         in_range[i] = 1.0 / (white + shared_way * model.shadow_log_std**2 + shared_pose * pose2 / r2)
         in_phase[i] = 1.0 / (
             obs[i, PHASE_STD] ** 2
-            + shared_way * model.multipath_phase_std_rad**2
+            + shared_way * model.bias_phase_std_rad**2
             + shared_pose * BASELINE**2 * (max(1.0 - s * s, 0.0) * pose2 / r2 + turning2 * yaw2)
         )
     return in_range, in_phase
