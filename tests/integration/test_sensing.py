@@ -74,9 +74,9 @@ def test_a_drone_cut_off_from_the_link_knows_only_what_it_heard_itself() -> None
 
 
 def test_a_calibration_of_another_link_budget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = preparing.calibration_path("short_range")
+    wrong = preparing.calibration_path("near")
     monkeypatch.setattr(preparing, "calibration_path", lambda name: wrong)
-    with pytest.raises(ContractError, match="short_range"):
+    with pytest.raises(ContractError, match="near"):
         prepare(Scenario(), 0, 0)
 
 
@@ -85,14 +85,14 @@ def test_a_calibration_of_another_link_budget_is_refused(monkeypatch: pytest.Mon
     [
         (["run", "--sigma", "-0.1"], "sigma = -0.1"),
         (["run", "--kappa", "-1"], "kappa = -1"),
-        (["run", "--radio", "morse"], "allowed: default, short_range"),
+        (["run", "--radio", "morse"], "allowed: near, open_ground, optimistic, rubble"),
         (["run", "--victims", "99"], "victims = 99"),
         (["run", "--record", "video"], "allowed: csi"),
         (["missions", "--gate", "ajar"], "'on' or 'forced_open'"),
         (["missions", "--missions", "0"], "missions = 0"),
         (["missions", "--first-seed", "999999", "--missions", "2"], "belong to calibration"),
         (["sweep", "--per-cell", "0"], "per_cell = 0"),
-        (["calibrate", "--radio", "morse"], "allowed: default, short_range"),
+        (["calibrate", "--radio", "morse"], "allowed: near, open_ground, optimistic, rubble"),
         (["reliability", "nowhere.jsonl"], "nowhere.jsonl"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sar_core.radio import WAVELENGTH_M
 from sar_eval.episode.briefing import briefing_of
 from sar_eval.episode.sensing import MOST_VIEWS, WORTH_M, Sensing, Tally
 from sar_eval.scenario.model import Scenario
-from sar_eval.scenario.prepare import prepare
+from sar_eval.scenario.prepare import prepare, radio_path
+from sar_sim.radio.radioconfig import load_radio
 from sar_swarm.sensing.frames import Reason
 
 TOLD = briefing_of(prepare(Scenario(world="open_field"), 0, 0)).radio
@@ -73,6 +76,39 @@ def test_it_is_told_again_when_it_says_something_new(sensing: Sensing, change: d
     assert sensing._report(0, estimate()) is not None
     assert (sensing._report(0, estimate(**change)) is not None) is told
     assert sensing._report(1, estimate(**change)) is not None, "another drone has its own say"
+
+
+def test_a_step_over_the_confident_line_is_always_told(sensing: Sensing) -> None:
+    """However small: whoever acts at 0.85 must hear of it, upwards and downwards."""
+    told = [sensing._report(0, estimate(p=p)) is not None for p in (0.845, 0.849, 0.851, 0.853, 0.849)]
+    assert told == [True, False, True, False, True]
+
+
+def test_nobody_reports_before_the_search_and_nothing_is_lost_by_it(sensing: Sensing) -> None:
+    for centre in sensing.centres:
+        centre.solve = lambda time_s: [estimate()]  # type: ignore[method-assign]
+    sensing.heard.observations[:] = [[], []]
+    for tick in range(40):
+        assert sensing.think(tick, 0.05 * tick, [[], []], searching=False) == []
+    told = [found for tick in range(40, 60) for found in sensing.think(tick, 0.05 * tick, [[], []])]
+    assert len(told) == 2, "once by each drone"
+
+
+@pytest.mark.parametrize("radio", ["open_ground", "near", "rubble", "optimistic"])
+def test_listeners_and_fusion_are_told_their_budgets_own_loss(radio: str) -> None:
+    """A range law that expects a phone in the open takes a buried one to be ten times as far."""
+    told = briefing_of(prepare(Scenario(radio=radio), 0, 0, calibrated=False)).radio
+    assert told is not None
+    config = load_radio(radio_path(radio))
+    made = Sensing(1, told)
+    law = made.listeners[0].config.law
+    free_space_db = 20.0 * math.log10(4.0 * math.pi * 100.0 / WAVELENGTH_M)
+    assert law.range_m(config.victim_dbm - free_space_db) == pytest.approx(100.0)
+    assert law.power_db == config.power_spread_db and law.fading_db == config.fading_db
+    model = made.centres[0].config.model
+    assert model.power_log_std == pytest.approx(config.power_spread_db * math.log(10.0) / 20.0)
+    assert model.shadow_log_std == pytest.approx(config.shadowing_db * math.log(10.0) / 20.0)
+    assert model.bias_phase_std_rad == config.bearing_bias_rad
 
 
 def test_small_steps_add_up_to_news(sensing: Sensing) -> None:

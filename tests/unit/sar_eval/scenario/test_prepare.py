@@ -57,7 +57,9 @@ def test_without_its_victims_an_episode_is_otherwise_the_same() -> None:
         ({"altitude_m": 110.5}, "altitude_m = 110.5 must stay 10 m below the ceiling of open_field, 120 m"),
         ({"world": "atlantis"}, "world 'atlantis': no such file or name"),
         ({"vehicle": "x600"}, "vehicle 'x600' is not known; allowed: sihsim_quadx, x500, x500_gz"),
-        ({"radio": "loud"}, "radio 'loud' is not known; allowed: default, short_range"),
+        ({"radio": "loud"}, "radio 'loud' is not known; allowed: near, open_ground, optimistic, rubble"),
+        ({"radio": "default"}, "radio 'default' is no more: no measurement supported it; give 'open_ground'"),
+        ({"radio": "short_range"}, "radio 'short_range' is no more: no measurement supported it; give 'rubble'"),
         ({"policy": "a.npz"}, "policy = 'a.npz' is given, but the pattern is"),
         ({"pattern": "policy"}, "pattern policy needs a weights file"),
         (
@@ -93,9 +95,9 @@ def test_without_radio_nothing_is_on_the_air_and_uncalibrated_no_probability_is_
 
 
 def test_a_calibration_of_another_radio_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = preparing.calibration_path("short_range")
+    other = preparing.calibration_path("near")
     monkeypatch.setattr(preparing, "calibration_path", lambda name: other)
-    with pytest.raises(ContractError, match=r"radio .*default\.yaml: "):
+    with pytest.raises(ContractError, match=r"radio .*open_ground\.yaml: "):
         prepare(Scenario(), 0, 0)
 
 

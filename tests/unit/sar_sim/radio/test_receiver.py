@@ -278,7 +278,11 @@ def test_a_link_does_not_know_the_others() -> None:
 
 
 def test_frames_are_in_the_order_of_addresses_and_carry_the_beacon_bit() -> None:
-    devices = [device(9, 0, 0, beacon=False), device(3, 5, 5, kind=DeviceKind.ACCESS_POINT), device(6, 9, 0, beacon=False)]
+    devices = [
+        device(9, 0, 0, beacon=False),
+        device(3, 5, 5, kind=DeviceKind.ACCESS_POINT),
+        device(6, 9, 0, beacon=False),
+    ]
     for tick in fly(Receiver(CONFIG, FIELD, devices, 2, 1, 0, 0.0, 8.0), GRID[:2], 50):
         for frames in tick:
             own = frames.address[frames.address < 10].astype(int)

@@ -108,6 +108,21 @@ def test_one_drone_in_one_place_confirms_nothing_and_has_no_gdop() -> None:
     assert e.path_gdop is None and e.gdi is None
 
 
+def test_two_drones_side_by_side_are_one_view() -> None:
+    """Errors they share do not cancel: only bearings apart confirm."""
+    centre = FusionCentre()
+    centre.add([heard(d, 0.5 * k, (-60.0 + 4.0 * d, -10.0), 0.5 * math.pi) for k in range(20) for d in range(2)])
+    e = only(centre.solve(10.0))
+    assert e.drones == 2 and e.views == 1 and not e.confirmed
+
+
+def test_what_is_received_is_not_too_weak_to_count() -> None:
+    """Reception starts about 3 dB above the noise; fusion drops nothing above the noise itself."""
+    centre = FusionCentre(FusionConfig(noise_floor_dbm=-62.5))
+    centre.add(legs(3, 10.0))
+    assert only(centre.solve(10.0)).observations == 60
+
+
 def test_only_usable_observations_of_the_last_two_seconds_make_the_constellation() -> None:
     x, y = VICTIM
     spots = ((x + 60.0, y), (x, y + 60.0), (x - 42.0, y - 42.0))

@@ -132,7 +132,9 @@ def test_range_follows_the_log_distance_law() -> None:
     assert replace(law, exponent=4.0).range_m(-80.0) == pytest.approx(10.0)
     assert law.relative_std(1e9) == pytest.approx(10.0 * math.log(10.0) / 20.0)
     faded = replace(law, fading_db=2.2)
-    fresh = [faded.relative_std(n, noise) ** 2 - law.relative_std(1e9) ** 2 for n, noise in ((1, 1.0), (4, 1.0), (1, 3.0))]
+    fresh = [
+        faded.relative_std(n, noise) ** 2 - law.relative_std(1e9) ** 2 for n, noise in ((1, 1.0), (4, 1.0), (1, 3.0))
+    ]
     assert fresh[0] == pytest.approx((2.2**2 + 1.0 / 12.0) * (math.log(10.0) / 20.0) ** 2)
     assert fresh[1] == pytest.approx(fresh[0] / 4.0) and fresh[2] == pytest.approx(9.0 * fresh[0])
     scene = Scene(law=law)

@@ -25,7 +25,7 @@ from sar_eval.cli.machine import bench, doctor
 from sar_eval.cli.reference import reference
 from sar_eval.cli.sitl import sitl
 from sar_eval.cli.stage1 import fit_observations, median_seeds, stage1
-from sar_eval.cli.studies import calibrate, gate_study, missions, reliability, sweep, views
+from sar_eval.cli.studies import calibrate, field, gate_study, missions, reliability, sweep, views
 from sar_eval.cli.swarm import encounters, patterns, replay
 
 # Typer brings its own click or uses the installed one; its exceptions lead to the right base either way.
@@ -56,7 +56,13 @@ PANELS: dict[str, dict[str, Verb]] = {
     },
     "Studies": {
         **{"missions": missions, "patterns": patterns, "encounters": encounters, "sweep": sweep},
-        **{"gate-study": gate_study, "reliability": reliability, "views": views, "calibrate": calibrate},
+        **{
+            "gate-study": gate_study,
+            "reliability": reliability,
+            "views": views,
+            "field": field,
+            "calibrate": calibrate,
+        },
         **{"fit-observations": fit_observations, "reference": reference},
     },
     "Files": {"world": world_app, "bag": bag_app, "export": export_app, "episodes": episodes_app},

@@ -172,7 +172,10 @@ def reach_of(name: str, world: World) -> Reach:
         frame[k], join[k] = heard.mean(), joined.mean()
     found = frame / (1.0 - budget.packet_loss)
     return Reach(
-        name, world.name, _crossing(distances, found, 0.9), _crossing(distances, found, 0.5),
+        name,
+        world.name,
+        _crossing(distances, found, 0.9),
+        _crossing(distances, found, 0.5),
         _crossing(distances, join, 0.5),
     )
 
@@ -260,11 +263,14 @@ def check_field(tell: Callable[[str], None] = lambda step: None) -> FieldCheck:
     tell("bearings")
     bearings = tuple(turntable(config, open_field, kappa) for kappa in (math.inf, 8.0, 4.0))
     ranges = {
-        row["scenario"]: float(row["without_lens_m"])
-        for row in table("working_range")
-        if row["frequency_ghz"] == "2.4"
+        row["scenario"]: float(row["without_lens_m"]) for row in table("working_range") if row["frequency_ghz"] == "2.4"
     }
     return FieldCheck(
-        ground, tuple(reaches), traffic, bearings, ranges,
-        tuple(table("row_rate_and_gaps")), tuple(table("direction_error_reference")),
+        ground,
+        tuple(reaches),
+        traffic,
+        bearings,
+        ranges,
+        tuple(table("row_rate_and_gaps")),
+        tuple(table("direction_error_reference")),
     )

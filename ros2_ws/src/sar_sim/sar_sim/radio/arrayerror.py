@@ -29,9 +29,7 @@ def draw_arrays(drones: int, spread_rad: float, seed: int, episode: int) -> Floa
 
 
 @compiled
-def array_error(
-    terms: Floats, w: float, x: float, y: float, z: float, ux: float, uy: float, uz: float
-) -> float:
+def array_error(terms: Floats, w: float, x: float, y: float, z: float, ux: float, uy: float, uz: float) -> float:
     """The phase error (rad) for a wave from direction u (world, any length), at body-to-world attitude (w, x, y, z).
 
     sqrt(1/H) of H harmonics in azimuth, weighted by the sine of the polar angle, and one term along the body's z axis,

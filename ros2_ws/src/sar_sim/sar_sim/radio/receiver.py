@@ -21,9 +21,9 @@ from scipy.special import ndtri
 from sar_core.compiled import compiled
 from sar_core.radio import ANTENNAS, SUBCARRIERS, array_axis
 from sar_core.streams import stream
+from sar_sim.radio.arrayerror import array_error, draw_arrays
 from sar_sim.radio.channel import PATH, Complexes, RadioScene, add_channel, direct_channel, find_paths, make_scene, ray
 from sar_sim.radio.devices import Device, DeviceKind, Transmitters, make_transmitters, place_devices
-from sar_sim.radio.arrayerror import array_error, draw_arrays
 from sar_sim.radio.radioconfig import Budget, RadioConfig, make_budget
 from sar_sim.radio.traffic import (
     HEARD_S,

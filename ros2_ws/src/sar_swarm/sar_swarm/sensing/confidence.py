@@ -126,7 +126,9 @@ def fit(
 
     bounds = [(0.0, None) if name in FOR else (None, 0.0 if name in FEATURES else None) for name in names]
     start = np.zeros(Z.shape[1])
-    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[*bounds, (None, None)], options={"maxiter": 2000})
+    found = optimize.minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=[*bounds, (None, None)], options={"maxiter": 2000}
+    )
     weights = found.x[:-1] / spread
     return Calibration(
         radio_config_sha256=radio_config_sha256,
