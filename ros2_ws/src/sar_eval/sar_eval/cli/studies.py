@@ -321,7 +321,7 @@ def reliability(
 
 
 def field(as_json: Json = False) -> None:
-    """Lay the radio beside what others measured in the field: ground rows, ranges, how often a phone is heard, bearings.
+    """Lay the radio beside what others measured in the field: strengths, ranges, how often a phone is heard, bearings.
 
     Example: sar-eval field
 
@@ -354,8 +354,8 @@ def _field_tables(found: Any) -> list[Table]:
     ground = Table(
         title="Signal strength over ground, dBm",
         caption="; ".join(
-            f"stated {power:g} dBm: rms {found.rms_db(power):.1f} dB as stated, {found.rms_db(power, True):.1f} dB with "
-            "one offset"
+            f"stated {power:g} dBm: rms {found.rms_db(power):.1f} dB as stated, {found.rms_db(power, True):.1f} dB "
+            "with one offset"
             for power in (24.0, 1.0)
         ),
         **layout,
@@ -374,8 +374,8 @@ def _field_tables(found: Any) -> list[Table]:
     for head in ("budget", "world", "90 % of frames", "50 % of frames", "discovery"):
         reach.add_column(head, justify="left" if head in ("budget", "world") else "right")
     for row in found.reaches:
-        told = ("never" if value is None else f"{value:.0f}" for value in (row.ninety_m, row.half_m, row.discovery_m))
-        reach.add_row(row.budget, row.world, *told)
+        reaches = (row.ninety_m, row.half_m, row.discovery_m)
+        reach.add_row(row.budget, row.world, *("never" if value is None else f"{value:.0f}" for value in reaches))
     traffic = Table(title="How often a phone is heard: frames a second in contact, gaps in s", **layout)
     for head in ("what", "rate", "gap median", "gap 90 %", "longest"):
         traffic.add_column(head, justify="left" if head == "what" else "right")
@@ -392,9 +392,9 @@ def _field_tables(found: Any) -> list[Table]:
     for head in ("what", "median", "80 %", "95 %"):
         bearing.add_column(head, justify="left" if head == "what" else "right")
     for row in found.measured_directions:
-        told = (row[key] or "not told" for key in ("median_deg", "p80_deg", "p95_deg"))
-        bearing.add_row(f"measured: {row['set']}", *told)
+        known = (row[key] or "not told" for key in ("median_deg", "p80_deg", "p95_deg"))
+        bearing.add_row(f"measured: {row['set']}", *known)
     for row in found.bearings:
-        numbers = (row.median_deg, row.p80_deg, row.p95_deg)
-        bearing.add_row(f"ours, a second's frames, kappa {row.kappa:g}", *(f"{value:.1f}" for value in numbers))
+        errors = (row.median_deg, row.p80_deg, row.p95_deg)
+        bearing.add_row(f"ours, a second's frames, kappa {row.kappa:g}", *(f"{value:.1f}" for value in errors))
     return [ground, reach, traffic, bearing]

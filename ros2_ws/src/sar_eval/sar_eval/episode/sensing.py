@@ -83,7 +83,7 @@ class Sensing:
     ) -> list[VictimReport]:
         """Every drone takes in what it sensed and was sent; those whose turn it is solve and may report.
 
-        Nobody reports before the search: on their way up the drones are close together and see everything from one side.
+        Nobody reports before the search: on their way up drones are close together and see everything from one side.
         """
         reports = []
         for i, centre in enumerate(self.centres):

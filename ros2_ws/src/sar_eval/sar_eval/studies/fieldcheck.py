@@ -37,8 +37,8 @@ GROUND_M = 1.5
 ASSUMED = (
     f"both ends {GROUND_M:g} m above flat ground in the ground rows, the bare antenna -4 dBi at both ends together",
     f"the drone {ALTITUDE_M:g} m up in all others, distances along the ground",
-    "discovery: half of the scans of a phone at rest lead to a handshake; without line of sight: the budget near in the "
-    "open, where nothing but the phone's pose is in the way",
+    "discovery: half of the scans of a phone at rest lead to a handshake; without line of sight: the budget near in "
+    "the open, where nothing but the phone's pose is in the way",
 )
 BARE_ANTENNA_DBI = -4.0
 """What Wi2SAR's bare antenna acts like beside free space (configs/field/README.md)."""
@@ -122,10 +122,11 @@ def table(name: str) -> list[dict[str, str]]:
 def power_db(scene: RadioScene, device: Floats, drone: Floats) -> float:
     """Sum of path powers (dB) from a device to a drone, without antennas."""
     paths = np.zeros((2 + scene.max_reflections, PATH))
-    count = find_paths(scene, *(float(v) for v in device), *(float(v) for v in drone), paths)
+    px, py, pz, qx, qy, qz = (float(v) for v in (*device, *drone))
+    count = find_paths(scene, px, py, pz, qx, qy, qz, paths)
     total = 0.0
     for path in paths[:count]:
-        _, _, _, _, re, im = ray(path, *(float(v) for v in device), *(float(v) for v in drone))
+        _, _, _, _, re, im = ray(path, px, py, pz, qx, qy, qz)
         total += re * re + im * im
     return 10.0 * math.log10(max(total, 1e-30))
 
@@ -234,14 +235,14 @@ def turntable(config: RadioConfig, world: World, kappa: float, drones: int = 16)
                     seen = complex(np.sum(values[1] * np.conj(values[0])))
                     sums.setdefault((i, address, tick // 20), []).append(seen / abs(seen))
     off = []
-    for (_, address, second), seen in sums.items():
-        if len(seen) < 2:
+    for (_, address, second), units in sums.items():
+        if len(units) < 2:
             continue
         yaw = math.radians(30.0) * second * 1.37
         arrow = where[address] - position[0]
         cosine = float(np.array(array_axis(math.cos(yaw / 2.0), 0.0, 0.0, math.sin(yaw / 2.0))) @ arrow)
         cosine /= float(np.linalg.norm(arrow))
-        told = min(max(float(np.angle(np.sum(seen))) / BASELINE, -1.0), 1.0)
+        told = min(max(float(np.angle(np.sum(units))) / BASELINE, -1.0), 1.0)
         off.append(abs(math.degrees(math.acos(told) - math.acos(cosine))))
     median, p80, p95 = np.quantile(off, (0.5, 0.8, 0.95)).tolist()
     return Bearing(kappa, len(off), median, p80, p95)

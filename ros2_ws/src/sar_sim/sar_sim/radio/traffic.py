@@ -76,8 +76,10 @@ class Schedule(NamedTuple):
 def make_schedule(devices: Sequence[Device], config: RadioConfig) -> tuple[Schedule, NDArray[np.uint64]]:
     """The schedule, and the addresses [M, S] that scans are sent from."""
     phone = np.array([not d.beacon and d.kind is not DeviceKind.INTERFERENCE for d in devices], dtype=np.bool_)
-    plans = [scan_plan(d) if p else ScanPlan(np.empty(0), np.empty(0, np.uint64)) for d, p in zip(devices, phone)]
-    spells = [sleep_plan(d, config.traffic.spell_s) if p else np.empty((0, 2)) for d, p in zip(devices, phone)]
+    none = ScanPlan(np.empty(0), np.empty(0, np.uint64))
+    plans = [scan_plan(d) if p else none for d, p in zip(devices, phone, strict=True)]
+    never = np.empty((0, 2))
+    spells = [sleep_plan(d, config.traffic.spell_s) if p else never for d, p in zip(devices, phone, strict=True)]
     m = len(devices)
     scans = np.full((m, 1 + max((len(p.times_s) for p in plans), default=0)), np.inf)
     aliases = np.zeros(scans.shape, dtype=np.uint64)

@@ -125,10 +125,8 @@ def fit(
         return float(value), Z.T @ (special.expit(score) - y) + penalty * w
 
     bounds = [(0.0, None) if name in FOR else (None, 0.0 if name in FEATURES else None) for name in names]
-    start = np.zeros(Z.shape[1])
-    found = optimize.minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=[*bounds, (None, None)], options={"maxiter": 2000}
-    )
+    limits: dict[str, Any] = {"bounds": [*bounds, (None, None)], "options": {"maxiter": 2000}}
+    found = optimize.minimize(loss, np.zeros(Z.shape[1]), jac=True, method="L-BFGS-B", **limits)
     weights = found.x[:-1] / spread
     return Calibration(
         radio_config_sha256=radio_config_sha256,

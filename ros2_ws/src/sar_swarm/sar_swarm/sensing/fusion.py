@@ -91,10 +91,10 @@ class Estimate(NamedTuple):
     """What one drone believes about one transmitter: everything a report and its confidence are made of.
 
     ``covariance`` float64[2, 2] in m^2; ``ambiguity_gap`` is the log-likelihood lead over the runner-up position;
-    ``views`` counts bearings more than 30 degrees apart, of one drone or several: two side by side are one view; shares are of all observations
-    heard, usable or not; ``chi2`` is per measured number. ``path_gdop`` takes every viewpoint of the way flown as a
-    sensor, ``constellation_gdop`` only the drones that hear it at ``time_s``, each where its latest usable observation
-    was made.
+    ``views`` counts bearings more than 30 degrees apart, of one drone or several: two side by side are one view; shares
+    are of all observations heard, usable or not; ``chi2`` is per measured number. ``path_gdop`` takes every viewpoint
+    of the way flown as a sensor, ``constellation_gdop`` only the drones that hear it at ``time_s``, each where its
+    latest usable observation was made.
     """
 
     track: int
