@@ -182,7 +182,7 @@ def _episodes(found: EpisodeSet, layout: int) -> str:
 
 
 def _draw(found: EpisodeSet, picture: Path) -> None:
-    """The first ten layouts on the map: stars are victims, crosses other transmitters where they start, lines their tracks."""
+    """The first ten layouts on the map: stars are victims, crosses others where they start, lines tracks."""
     try:
         import matplotlib
     except ImportError:

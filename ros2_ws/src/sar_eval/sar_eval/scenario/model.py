@@ -138,7 +138,7 @@ class Episode:
 
     @property
     def layout(self) -> int:
-        """The number of its layout in the set, which may fly each at several noise levels; apart from sets, the index."""
+        """The number of its layout in the set, which may fly it at several noise levels; apart from sets, the index."""
         return self.index if self.drawn_from is None else self.drawn_from.layout_number(self.index)
 
     @property
