@@ -90,6 +90,18 @@ def test_decoys_of_version_2_follow_their_design(name: str) -> None:
         )
 
 
+def test_the_page_tells_the_design_row_by_row() -> None:
+    page = (Path(__file__).parents[4] / "docs/stage1.md").read_text(encoding="utf-8")
+    words = {False: "unlisted", True: "listed"}
+    columns = (DeviceKind.RESCUER, DeviceKind.PASSER_BY, DeviceKind.ACCESS_POINT, DeviceKind.INTERFERENCE)
+    for k in range(10):
+        held = dict(design_of(k))
+        cells = [
+            "" if kind not in held else words[bool(held[kind])] if kind in columns[::2] else "yes" for kind in columns
+        ]
+        assert "| ".join(["", str(k) + " ", *(f"{cell} " if cell else "" for cell in cells)]) + "|" in page
+
+
 @pytest.mark.parametrize("world", WIDE)
 def test_every_level_of_a_wide_set_meets_every_row_of_the_design(world: str) -> None:
     found = load_set(f"{world}_wide-v2")
