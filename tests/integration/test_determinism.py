@@ -110,8 +110,9 @@ def test_another_seed_flies_differently_in_the_same_wind(twin_bag, read_bag, tmp
 
 def test_wind_belongs_to_the_episode_alone():
     reference = planned(wind_mps=2.0)
-    for changes in ({"drones": 1}, {"world": "forest"}, {"world": "open_field", "speed_mps": 4.0, "duration_s": 99.0}):
+    for changes in ({"drones": 1}, {"pattern": "spiral"}, {"speed_mps": 4.0, "duration_s": 99.0}):
         assert planned(wind_mps=2.0, **changes).wind_mps.tobytes() == reference.wind_mps.tobytes()
+    assert planned(wind_mps=2.0, world="forest").wind_mps.tobytes() != reference.wind_mps.tobytes()
     assert planned(seed=8, wind_mps=2.0).wind_mps.tobytes() == reference.wind_mps.tobytes()
     others = [planned(index=k, wind_mps=2.0).wind_mps for k in range(2, 12)]
     assert len({wind.tobytes() for wind in others}) == 10

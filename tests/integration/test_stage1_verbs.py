@@ -20,7 +20,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture(scope="module")
 def statistics(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("statistics") / "made-v1.json"
-    episode = prepare(Scenario(episode_set="village-v1"), 0, 0)
+    episode = prepare(Scenario(episode_set="village-v2"), 0, 0)
     write_observations(fit(made_flights(50, 0), episode, "made-v1"), path)
     return path
 
@@ -29,7 +29,9 @@ def statistics(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(sar_eval: Run, statistics: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stage1") / "stage1.jsonl"
     options = ("--seeds", "0-2,5", "--episodes", "0-2", "--policy", "spiral", "--policy", "levy", "--workers", "2")
-    done = sar_eval("stage1", *options, "--observations", statistics, "--out", path, "--json")
+    done = sar_eval(
+        "stage1", "--episode-set", "village-v2", *options, "--observations", statistics, "--out", path, "--json"
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["episodes"] == 24
     return path
@@ -87,12 +89,33 @@ def test_seeds_that_are_no_numbers(sar_eval: Run, tmp_path: Path) -> None:
 def test_episode_sets_from_the_command_line(sar_eval: Run, tmp_path: Path) -> None:
     path = tmp_path / "field.json"
     assert sar_eval("episodes", "make", "--world", "open_field", "--out", path).returncode == 0
-    other = sar_eval("episodes", "make", "--world", "open_field", "--version", "2", "--out", path)
+    other = sar_eval("episodes", "make", "--world", "open_field", "--version", "3", "--out", path)
     assert other.returncode == 1
     assert "a change is a new version" in other.stderr
-    path.write_text(path.read_text().replace('"kappa": 16.0', '"kappa": 15.0'))
+    path.write_text(path.read_text().replace('"kappa": 8.0', '"kappa": 9.0'))
     broken = sar_eval("episodes", "check", path)
     assert broken.returncode == 2
     assert "a set is never edited" in broken.stderr
     shown = sar_eval("episodes", "show", "village-v1", "--json")
     assert len(json.loads(shown.stdout)["layouts"]) == 10
+
+
+def test_wide_sets_from_the_command_line(sar_eval: Run, tmp_path: Path) -> None:
+    path = tmp_path / "field.json"
+    made = sar_eval("episodes", "make", "--world", "open_field", "--wide", "--out", path)
+    assert (made.returncode, "open_field_wide-v2 written" in made.stdout) == (0, True)
+    assert sar_eval("episodes", "check", path).returncode == 0
+    picture = tmp_path / "map.png"
+    shown = sar_eval("episodes", "show", path, "--picture", picture)
+    assert "200 layouts each at one of 5 levels, 200 episodes" in shown.stdout
+    assert picture.stat().st_size > 10_000
+
+
+def test_levels_of_a_set_are_placed_against_the_gates(sar_eval: Run) -> None:
+    told = sar_eval("episodes", "levels", "village-v2", "--duration-s", "10", "--json")
+    rows = json.loads(told.stdout)
+    assert [row["kappa"] for row in rows] == [1e4, 8.0, 4.0, 2.0, 1.0]
+    assert [row["open_share"] for row in rows[:3]] == [1.0, 1.0, 1.0] and rows[4]["open_share"] < 0.1
+    assert "predict" in sar_eval("episodes", "levels", "village-v2", "--duration-s", "10").stdout
+    short = sar_eval("episodes", "levels", "village-v2", "--duration-s", "1")
+    assert (short.returncode, "duration_s = 1: allowed: 10 or more" in short.stderr) == (1, True)

@@ -39,7 +39,8 @@ def test_wind_and_devices_are_the_episodes_and_not_the_seeds() -> None:
 
 @pytest.mark.parametrize("index", [0, 1, 99])
 def test_more_wind_blows_from_the_same_side(index: int) -> None:
-    assert episode_wind(6.0, index) == pytest.approx(3.0 * episode_wind(2.0, index))
+    assert episode_wind(6.0, "village", index) == pytest.approx(3.0 * episode_wind(2.0, "village", index))
+    assert episode_wind(6.0, "village", index) != pytest.approx(episode_wind(6.0, "forest", index))
 
 
 def test_without_its_victims_an_episode_is_otherwise_the_same() -> None:

@@ -19,7 +19,7 @@ from sar_eval.stage1.observations import fit, load_observations, write_observati
 from sar_swarm.piloting.patternlist import STANDARD
 from tests.unit.sar_eval.madeflights import made_flights
 
-SCENARIO = Scenario(episode_set="village-v1")
+SCENARIO = Scenario(episode_set="village-v2")
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,9 @@ def test_every_episode_has_a_row_that_the_analysis_reads(results: Path, matrix: 
     assert {row.policy for row in rows} == set(STANDARD) == set(matrix.policies)
     assert {(row.seed, row.episode) for row in rows} == {(s, e) for s in (0, 1, 2) for e in (0, 4, 25)}
     assert {(row.stage, row.schema_version, row.world, row.episode_set) for row in rows} == {
-        (1, 2, "village", "village-v1")
+        (1, 2, "village", "village-v2")
     }
-    assert {(row.episode, row.sigma, row.kappa) for row in rows} == {(0, 0.02, 16.0), (4, 0.4, 1.0), (25, 0.02, 16.0)}
+    assert {(row.episode, row.sigma, row.kappa) for row in rows} == {(0, 0.0, 1e4), (4, 0.4, 1.0), (25, 0.0, 1e4)}
     assert len(choose(rows, 1).seeds) == 1
 
 
@@ -100,12 +100,12 @@ def test_what_cannot_be_flown_is_refused(statistics: Path, tmp_path: Path) -> No
         ((Scenario(world="village"), STANDARD, (0,), None), "Stage 1 flies a fixed episode set"),
         ((SCENARIO, STANDARD, (), None), "seeds: none given"),
         ((SCENARIO, STANDARD, (1_000_000,), None), "belong to calibration"),
-        ((SCENARIO, STANDARD, (0,), (3, 50)), "village-v1 has 50 episodes"),
+        ((SCENARIO, STANDARD, (0,), (3, 50)), "village-v2 has 50 episodes"),
     ):
         with pytest.raises(InputError, match=said):
             plan(*arguments, statistics)
     with pytest.raises(ContractError, match=r"fitted for world"):
-        plan(Scenario(episode_set="forest-v1"), STANDARD, (0,), None, statistics)
+        plan(Scenario(episode_set="forest-v2"), STANDARD, (0,), None, statistics)
 
 
 def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:

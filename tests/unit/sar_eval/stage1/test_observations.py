@@ -15,11 +15,12 @@ import pytest
 from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_eval.cli.stage1 import fit_observations
 from sar_eval.episode.pool import CALIBRATION_SEED
-from sar_eval.scenario.episodeset import LEVELS
+from sar_eval.scenario.episodeset import LEVELS, load_set
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
+from sar_eval.scenario.splits import CHECK, FIT
 from sar_eval.stage1.fitcheck import check
-from sar_eval.stage1.fitflights import CHECK_SEED, FIT_SEED, FitFlight, Sighting, plan_flights
+from sar_eval.stage1.fitflights import FitFlight, Sighting, plan_flights
 from sar_eval.stage1.kinematics import KinematicTrack
 from sar_eval.stage1.observations import (
     Observations,
@@ -37,7 +38,7 @@ from tests.unit.sar_eval.madeflights import ALARM_PER_S, TRUE_DISTANCE, TRUE_LEV
 
 @pytest.fixture(scope="module")
 def episode() -> Episode:
-    return prepare(Scenario(episode_set="village-v1"), 1, 3)
+    return prepare(Scenario(episode_set="village-v2"), 1, 3)
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +124,13 @@ def test_draws_depend_on_the_transmitter_alone(model: Observations, episode: Epi
 
 
 def test_fit_and_check_flights_belong_to_calibration_and_differ() -> None:
-    fitted = {spec.seed for spec in plan_flights("village", 40, FIT_SEED)}
-    others = {spec.seed for spec in plan_flights("village", 40, CHECK_SEED)}
+    fitted = {spec.seed for spec in plan_flights("village", 40, FIT)}
+    others = {spec.seed for spec in plan_flights("village", 40, CHECK)}
     assert not fitted & others
     assert min(fitted | others) >= CALIBRATION_SEED
-    scenarios = [spec.scenario for spec in plan_flights("village", 10, FIT_SEED)]
+    scenarios = [spec.scenario for spec in plan_flights("village", 10, FIT)]
     assert {(s.sigma, s.kappa) for s in scenarios} == set(LEVELS)
+    assert [(level.sigma, level.kappa) for level in load_set("village-v2").levels] == list(LEVELS)
     assert {s.pattern for s in scenarios} == {"partitioned_lawnmower", "random_walk"}
 
 
@@ -139,7 +141,7 @@ def test_a_file_comes_back_as_it_was_written(tmp_path: Path, model: Observations
 
 
 def test_noise_that_was_never_flown_is_refused(model: Observations) -> None:
-    with pytest.raises(InputError, match=r"sigma, kappa = 0.3, 3: made-v1 knows only \(0.02, 16\)"):
+    with pytest.raises(InputError, match=r"sigma, kappa = 0.3, 3: made-v1 knows only \(0, 10000\), \(0.05, 8\)"):
         model.level_of(0.3, 3.0)
 
 
@@ -189,7 +191,7 @@ def test_a_missing_file_says_how_to_make_one(tmp_path: Path, episode: Episode) -
 def test_a_fit_from_kept_flights_writes_file_picture_and_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command on flights that are already there: nothing is flown, and the page says what it rests on."""
     kept = tmp_path / "flights.jsonl"
-    flights = [*made_flights(20, FIT_SEED), *made_flights(10, CHECK_SEED)]
+    flights = [*made_flights(20, FIT.first), *made_flights(10, CHECK.first)]
     kept.write_text("".join(json.dumps(asdict(flight)) + "\n" for flight in flights))
     monkeypatch.setattr("sar_eval.stage1.fitflights.observe_flight", None)
     out, page, picture = tmp_path / "seen-v1.json", tmp_path / "page.md", tmp_path / "seen.svg"

@@ -14,9 +14,13 @@ from sar_core.geometry import box, distance_to
 from sar_sim.radio.devices import (
     APART_M,
     EDGE_M,
+    PHONES,
+    VERSIONS,
     Device,
     DeviceKind,
+    design_of,
     known_addresses,
+    layout_key,
     make_devices,
     make_transmitters,
     place_devices,
@@ -30,22 +34,62 @@ CONFIG = load_radio(ROOT / "configs/radio/open_ground.yaml")
 
 
 def same(a: Device, b: Device) -> bool:
-    return (
-        (a.address, a.kind, a.beacon, a.power_db, a.duty, a.windows)
-        == (b.address, b.kind, b.beacon, b.power_db, b.duty, b.windows)
-    ) and np.array_equal(a.track, b.track)
+    plain = [{**vars(device), "track": device.track.tolist()} for device in (a, b)]
+    return plain[0] == plain[1]
 
 
-def test_one_more_moves_none_of_the_others() -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_one_more_moves_none_of_the_others(version: int) -> None:
     world = WORLDS["village"]
-    full = make_devices(world, 1, 7, victims=3, decoys=8)
-    fewer = make_devices(world, 1, 7, victims=2, decoys=5)
+    full = make_devices(world, version, 7, victims=3, decoys=8)
+    fewer = make_devices(world, version, 7, victims=2, decoys=5)
     assert all(same(a, b) for a, b in zip(fewer, full[:2] + full[3:8], strict=True))
-    absent = make_devices(world, 1, 7, victims=3, decoys=8, victim_absent=True)
+    absent = make_devices(world, version, 7, victims=3, decoys=8, victim_absent=True)
     assert all(same(a, b) for a, b in zip(absent, full[3:], strict=True))
-    assert not same(full[0], make_devices(world, 1, 8, 1, 0)[0])
-    assert not same(full[0], make_devices(world, 2, 7, 1, 0)[0])
-    assert {d.kind for d in full[3:7]} == {d.kind for d in full[7:]} == set(DeviceKind) - {DeviceKind.VICTIM}
+    assert not same(full[0], make_devices(world, version, 8, 1, 0)[0])
+    assert not same(full[0], make_devices(world, version + VERSIONS, 7, 1, 0)[0])
+
+
+def test_kinds_of_version_1_come_in_turn_and_those_of_version_2_by_the_design() -> None:
+    world = WORLDS["village"]
+    first, second = ([d.kind for d in make_devices(world, version, 7, 0, 8)] for version in (1, 2))
+    assert set(first[:4]) == set(first[4:]) == set(second[3:7]) == set(DeviceKind) - {DeviceKind.VICTIM}
+    assert sorted(second[:3]) == sorted(planned.kind for planned in design_of(7))
+
+
+def test_version_2_draws_anew_for_every_world() -> None:
+    assert layout_key("village", 1, 7) == layout_key("forest", 1, 7)
+    assert layout_key("village", VERSIONS + 1, 7) == layout_key("forest", VERSIONS + 1, 7)
+    assert layout_key("village", 2, 7) != layout_key("forest", 2, 7)
+    one, other = (make_devices(replace(WORLDS["open_field"], name=name), 2, 7, 2, 3) for name in ("here", "there"))
+    assert not any(same(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_ten_layouts_have_every_row_of_the_design_once_and_each_fifth_one_meets_them_all() -> None:
+    rows = [tuple(design_of(k)) for k in range(10)]
+    assert len(set(rows)) == 10
+    assert {tuple(design_of(k)) for k in range(70, 80)} == set(rows)
+    for level in range(5):
+        assert {tuple(design_of(k)) for k in range(level, 50, 5)} == set(rows)
+    assert sum((DeviceKind.RESCUER, False) in row for row in rows) == 5
+    assert all(sum(planned.kind is DeviceKind.RESCUER for planned in row) == 1 for row in rows)
+
+
+def test_phones_of_version_2_are_held_and_scan_as_they_happen_to() -> None:
+    everyone = [d for index in range(300) for d in make_devices(WORLDS["open_field"], 2, index, 2, 3)]
+    phones = [d for d in everyone if d.kind in PHONES]
+    pose = np.array([d.power_db - 3.0 * (d.kind is DeviceKind.RESCUER) for d in phones])
+    assert np.abs(pose).max() <= 10.0
+    assert pose.mean() == pytest.approx(0.0, abs=3 * 4.4 / math.sqrt(len(pose)))
+    assert pose.std() == pytest.approx(4.398, rel=0.08)  # normal with sd 5 cut at two of it: 0.8796 of that
+    scans = np.array([d.scan_interval_s for d in phones])
+    assert 15.0 <= scans.min() < 15.5 and 44.5 < scans.max() <= 45.0
+    assert scans.mean() == pytest.approx(30.0, abs=3 * 8.7 / math.sqrt(len(scans)))
+    assert {(d.randomises, d.sleep_share) for d in phones} == {(True, 0.1)}
+    others = {(d.kind, d.power_db, d.randomises, d.sleep_share) for d in everyone if d.kind not in PHONES}
+    assert others == {(DeviceKind.ACCESS_POINT, 10.0, False, 0.0), (DeviceKind.INTERFERENCE, 0.0, False, 0.0)}
+    first = make_devices(WORLDS["open_field"], 1, 7, 2, 4)
+    assert {(d.scan_interval_s, d.listed) for d in first} == {(30.0, None)}
 
 
 @pytest.mark.parametrize("name", sorted(WORLDS))
@@ -117,6 +161,17 @@ def test_swarm_is_told_some_of_the_rescuers_and_access_points() -> None:
     assert told <= {d.address for d in listed}
     assert len(told) / len(listed) == pytest.approx(0.6, abs=3 * math.sqrt(0.24 / len(listed)))
     assert known_addresses(everyone[:7]) == tuple(sorted(told & {d.address for d in everyone[:7]}))
+
+
+def test_what_a_device_says_of_its_listing_goes_before_its_address() -> None:
+    everyone = [d for index in range(20) for d in make_devices(WORLDS["open_field"], 1, index, 0, 4)]
+    drawn = known_addresses(everyone)
+    assert 0 < len(drawn) < len(everyone)
+    assert known_addresses([replace(d, listed=False) for d in everyone]) == ()
+    assert known_addresses([replace(d, listed=True) for d in everyone]) == tuple(sorted(d.address for d in everyone))
+    designed = [d for index in range(10) for d in make_devices(WORLDS["open_field"], 2, index, 2, 3)]
+    assert known_addresses(designed) == tuple(sorted(d.address for d in designed if d.listed))
+    assert sum(d.listed for d in designed if d.listed is not None) == 5 + 4
 
 
 def test_arrays_move_as_the_devices_do() -> None:

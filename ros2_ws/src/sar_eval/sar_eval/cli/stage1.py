@@ -182,15 +182,16 @@ def fit_observations(
     """
     from sar_eval.bag.folders import ready_folder
     from sar_eval.scenario.prepare import prepare
+    from sar_eval.scenario.splits import CHECK, FIT
     from sar_eval.stage1.fitcheck import as_page, draw_check
     from sar_eval.stage1.fitcheck import check as check_fit
-    from sar_eval.stage1.fitflights import CHECK_SEED, FIT_SEED, fly_for_fit, plan_flights
+    from sar_eval.stage1.fitflights import fly_for_fit, plan_flights
     from sar_eval.stage1.observations import fit, write_observations
 
     if target.exists():
         raise InputError(f"{target}: exists already; a new fit is a new version: choose another name")
     ready_folder(target.parent)
-    specs, others = plan_flights(world, flights, FIT_SEED), plan_flights(world, check, CHECK_SEED)
+    specs, others = plan_flights(world, flights, FIT), plan_flights(world, check, CHECK)
     episode = prepare(specs[0].scenario, specs[0].seed, specs[0].index)
     with bar("{task.completed:.0f} of {task.total} flights") as progress:
         task = progress.add_task("flying", total=flights + check)

@@ -11,6 +11,7 @@ from sar_core.errors import InputError
 from sar_eval.episode.flight import fly_episode
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
+from sar_eval.scenario.splits import CALIBRATION, EVALUATION
 
 T = TypeVar("T")
 
@@ -18,8 +19,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-CALIBRATION_SEED = 1_000_000
-"""Seeds and episode indices from here on belong to calibration; evaluations stay below."""
+CALIBRATION_SEED = CALIBRATION.first
+"""Seeds and episode indices from here on belong to calibration and what else is fitted; evaluations stay below."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ def spread(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
 
 def plan_missions(scenario: Scenario, missions: int, first_seed: int) -> list[Spec]:
     """Mission k flies seed and episode index first_seed + k: every mission its own layout, wind and noise."""
-    if missions < 1 or first_seed < 0 or first_seed + missions > CALIBRATION_SEED:
+    if missions < 1 or first_seed < 0 or first_seed + missions > EVALUATION.end:
         raise InputError(
-            f"missions = {missions} from seed {first_seed}: evaluations use seeds 0 to {CALIBRATION_SEED - 1}; "
+            f"missions = {missions} from seed {first_seed}: evaluations use seeds 0 to {EVALUATION.end - 1}; "
             "those beyond belong to calibration"
         )
     return [Spec(scenario, first_seed + k, first_seed + k) for k in range(missions)]

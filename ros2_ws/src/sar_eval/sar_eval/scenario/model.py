@@ -37,7 +37,7 @@ SEED_LIMIT = 1 << 64
 INDEX_LIMIT = 1 << 32
 FENCE_MARGIN_M = 6.0
 """Ways are planned this far inside the fence and below the ceiling."""
-EPISODE_SET = 1
+EPISODE_SET = 2
 """Version of the rules by which an episode index becomes wind and layout where no episode set is named; a change of
 rules is a new number."""
 SET_DECIDES = ("sigma", "kappa", "victims", "decoys")
@@ -138,8 +138,8 @@ class Episode:
 
     @property
     def layout(self) -> int:
-        """The number of its layout in the set, which flies each at several noise levels; apart from sets, the index."""
-        return self.index if self.drawn_from is None else self.index // len(self.drawn_from.levels)
+        """The number of its layout in the set, which may fly it at several noise levels; apart from sets, the index."""
+        return self.index if self.drawn_from is None else self.drawn_from.layout_number(self.index)
 
     @property
     def episode_set_sha256(self) -> str | None:

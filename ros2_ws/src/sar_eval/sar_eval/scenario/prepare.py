@@ -26,7 +26,7 @@ from sar_eval.scenario.model import (
 )
 from sar_eval.scenario.resources import params_path, share_dir, vehicle_path, world_path
 from sar_eval.scenario.tiers import fit
-from sar_sim.radio.devices import Device, make_devices
+from sar_sim.radio.devices import Device, layout_key, make_devices
 from sar_sim.radio.radioconfig import RadioConfig, config_sha256, load_radio
 from sar_sim.vehicle.airframe import Vehicle, load_vehicle
 from sar_sim.world.world import World, load_world
@@ -39,12 +39,12 @@ def load_named_vehicle(name: str, params: str | None = None) -> Vehicle:
     return load_vehicle(vehicle_path(name), params_path(params or name))
 
 
-def episode_wind(speed_mps: float, index: int, drawn_from: EpisodeSet | None = None) -> Floats:
+def episode_wind(speed_mps: float, world_name: str, index: int, drawn_from: EpisodeSet | None = None) -> Floats:
     """Mean wind of an episode, ENU: given speed, direction by episode, the same for every seed and condition."""
     if drawn_from is not None:
         angle = drawn_from.layout(index).wind_rad
     else:
-        angle = stream("wind", EPISODE_SET, index).uniform(-math.pi, math.pi)
+        angle = stream("wind", *layout_key(world_name, EPISODE_SET, index)).uniform(-math.pi, math.pi)
     return np.array([speed_mps * math.cos(angle), speed_mps * math.sin(angle), 0.0])
 
 
@@ -159,7 +159,7 @@ def prepare(
         world,
         vehicle,
         altitude,
-        episode_wind(wind, index, drawn_from),
+        episode_wind(wind, world.name, index, drawn_from),
         spawns,
         radio,
         calibration,

@@ -1,7 +1,7 @@
 """Full-chain flights from which Stage 1's observation statistics are learned, each boiled down to what that needs.
 
-Seeds and layouts belong to calibration (1000000 and beyond), so no evaluation and no episode set contains them. Flights
-for the fit and flights to check it on have ranges of their own.
+Flights for the fit and flights to check it on have seeds and layouts of their own (scenario/splits.py), which no
+evaluation and no episode set contains.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sar_eval.episode.pool import Spec, spread
 from sar_eval.scenario.episodeset import DECOYS, LEVELS, VICTIMS
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
+from sar_eval.scenario.splits import Split
 from sar_swarm.piloting.controller import Order
 
 Floats = NDArray[np.float64]
 
-FIT_SEED, CHECK_SEED = 1_200_000, 1_300_000
 PATTERNS = ("partitioned_lawnmower", "random_walk")
 """One that passes everywhere once and one that stays where it began: near and far looks at every moment."""
 TRACK_STEP_S = 1.0
@@ -56,7 +56,7 @@ class FitFlight:
     sightings: list[Sighting]
 
 
-def plan_flights(world: str, count: int, first_seed: int) -> list[Spec]:
+def plan_flights(world: str, count: int, split: Split) -> list[Spec]:
     """All noise levels in turn, patterns changing after each round; every flight has its own layout and seed."""
     if count < len(LEVELS):
         raise InputError(f"flights = {count}: at least {len(LEVELS)} are needed, one of every noise level")
@@ -65,7 +65,8 @@ def plan_flights(world: str, count: int, first_seed: int) -> list[Spec]:
         sigma, kappa = LEVELS[k % len(LEVELS)]
         pattern = PATTERNS[k // len(LEVELS) % len(PATTERNS)]
         scenario = Scenario(world=world, pattern=pattern, sigma=sigma, kappa=kappa, victims=VICTIMS, decoys=DECOYS)
-        specs.append(Spec(scenario, first_seed + k, first_seed + k))
+        number = split.layout(k)
+        specs.append(Spec(scenario, number, number))
     return specs
 
 

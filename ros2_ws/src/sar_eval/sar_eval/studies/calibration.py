@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_eval.episode.flight import Flight
-from sar_eval.episode.pool import CALIBRATION_SEED, Spec, spread
+from sar_eval.episode.pool import Spec, spread
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare, radio_path
+from sar_eval.scenario.splits import CALIBRATION
 from sar_sim.judging.scoring import NEAR_M
 from sar_sim.radio.radioconfig import config_sha256, load_radio
 from sar_swarm.piloting.patternlist import STANDARD
@@ -39,7 +40,8 @@ def plan_calibration(radio: str, missions: int) -> list[Spec]:
             victims=2,
             victim_absent=k % 3 == 2,
         )
-        specs.append(Spec(scenario, CALIBRATION_SEED + k, CALIBRATION_SEED + k))
+        number = CALIBRATION.layout(k)
+        specs.append(Spec(scenario, number, number))
     return specs
 
 

@@ -1,14 +1,14 @@
 """Who transmits in an episode: victims' devices, and everything else on the air that may be taken for one.
 
-Layouts follow from the episode set's version and the episode's index alone: the same for every seed and condition.
-Every device has a stream of its own, so that one more decoy or victim moves none of the others.
+Layouts follow from the world's name, the episode set's number and the episode's index alone: the same for every seed
+and condition. Every device has a stream of its own, so that one more decoy or victim moves none of the others.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sar_core.compiled import compiled
 from sar_core.errors import InputError
 from sar_core.geometry import distance_to
-from sar_core.streams import stream
+from sar_core.streams import label_key, stream
 from sar_sim.radio.radioconfig import RadioConfig
 from sar_sim.world.world import World
 
@@ -36,6 +36,12 @@ HORIZON_S = 1200.0
 """How long decoys know what to do; longer than any mission. After it they stand where they are."""
 KNOWN_SHARE = 0.6
 TRIES = 10_000
+VERSIONS = 1 << 32
+"""An episode set's number is the version of its rules, plus a multiple of this that tells apart what draws from it."""
+POSE_STD_DB, POSE_LIMIT_DB = 5.0, 10.0
+"""What pose and handset do to a phone's power: normal, drawn again beyond the limit, which leaves 4.4 dB. Wi2SAR's
+flights (arXiv 2604.09115, its public data) show 6.6 dB between poses; shape and limit are assumed."""
+SCAN_INTERVAL_S = (15.0, 45.0)
 
 
 class DeviceKind(IntEnum):
@@ -49,6 +55,35 @@ class DeviceKind(IntEnum):
 
 
 DECOYS = (DeviceKind.RESCUER, DeviceKind.ACCESS_POINT, DeviceKind.PASSER_BY, DeviceKind.INTERFERENCE)
+PHONES = frozenset({DeviceKind.VICTIM, DeviceKind.RESCUER, DeviceKind.PASSER_BY})
+
+
+class Planned(NamedTuple):
+    """A place in a layout's plan. Listed: the swarm is told its address; None: drawn from the address."""
+
+    kind: DeviceKind
+    listed: bool | None = False
+
+
+_UNLISTED, _LISTED = Planned(DeviceKind.RESCUER, False), Planned(DeviceKind.RESCUER, True)
+_HIDDEN_POINT, _TOLD_POINT = Planned(DeviceKind.ACCESS_POINT, False), Planned(DeviceKind.ACCESS_POINT, True)
+_PASSER, _NOISE = Planned(DeviceKind.PASSER_BY), Planned(DeviceKind.INTERFERENCE)
+
+DESIGN = (
+    (_UNLISTED, _PASSER, _TOLD_POINT),
+    (_LISTED, _PASSER, _HIDDEN_POINT),
+    (_UNLISTED, _HIDDEN_POINT, _NOISE),
+    (_LISTED, _TOLD_POINT, _NOISE),
+    (_UNLISTED, _PASSER, _NOISE),
+    (_LISTED, _PASSER, _NOISE),
+    (_UNLISTED, _PASSER, _HIDDEN_POINT),
+    (_LISTED, _PASSER, _TOLD_POINT),
+    (_UNLISTED, _TOLD_POINT, _NOISE),
+    (_LISTED, _HIDDEN_POINT, _NOISE),
+)
+"""What layouts of version 2 hold besides victims. Every one has a rescuer on foot, half of them one that is not listed;
+both halves have the same company: a passer-by in three of five, access points in four of five (half of them listed),
+interference in three of five."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +97,16 @@ class Device:
     power_db: float = 0.0  # against the link budget's phone
     duty: float = 1.0  # share of 20 Hz ticks on which a beacon or interferer sends; phones go by radio.traffic
     windows: tuple[tuple[float, float], ...] = ()  # times (s) on the air; empty: always
-    scan_interval_s: float = 30.0  # between a phone's own scans (literature: 15 to 45 s)
-    randomises: bool = True  # a phone that has not joined sends from an address made up anew at each scan
-    sleep_share: float = 0.1  # of its time in which a phone does not answer (assumed)
+    scan_interval_s: float = 30.0
+    """Between two scans of a phone that nobody asks: 15 to 45 s in the literature, unverified; no field data here."""
+    randomises: bool = True
+    """A phone that has not joined sends from an address made up anew at each scan, as phones do since about 2014
+    (Vanhoef et al., Why MAC address randomization is not enough, AsiaCCS 2016)."""
+    sleep_share: float = 0.1
+    """Share of its time in which it does not answer; assumed. Its spells of 3 to 7 s are what Wi2SAR's flights show at
+    45 m (arXiv 2604.09115, its public data)."""
+    listed: bool | None = None
+    """Whether the swarm is told its address; None: drawn from the address, see :func:`known_addresses`."""
 
     def position_at(self, time_s: float) -> Floats:
         """Where it is, ENU metres [3]."""
@@ -75,33 +117,54 @@ class Device:
         return not self.windows or any(start <= time_s < end for start, end in self.windows)
 
 
+def layout_key(world_name: str, episode_set: int, index: int) -> tuple[int, ...]:
+    """What the streams of a layout are keyed by. By the rules of version 1 all worlds share their draws."""
+    if episode_set % VERSIONS == 1:
+        return episode_set, index
+    return label_key(world_name), episode_set, index
+
+
 def make_devices(
     world: World, episode_set: int, index: int, victims: int, decoys: int, victim_absent: bool = False
 ) -> tuple[Device, ...]:
     """The devices of an episode: victims first, then decoys. Without victims the decoys are the same ones."""
-    found = () if victim_absent else _victims(world, episode_set, index, victims)
-    kinds: list[DeviceKind] = []
-    order = stream("decoy kinds", episode_set, index)
-    while len(kinds) < decoys:
-        kinds += [DECOYS[k] for k in order.permutation(len(DECOYS))]
-    return found + tuple(_decoy(world, kinds[j], stream("decoy", episode_set, index, j)) for j in range(decoys))
+    key = layout_key(world.name, episode_set, index)
+    first_rules = episode_set % VERSIONS == 1
+    found = () if victim_absent else _victims(world, key, victims, first_rules)
+    order = stream("decoy kinds", *key)
+    plan: list[Planned] = []
+    if not first_rules:
+        row = design_of(index)
+        plan += [row[k] for k in order.permutation(len(row))]
+    while len(plan) < decoys:
+        plan += [Planned(DECOYS[k], None) for k in order.permutation(len(DECOYS))]
+    return found + tuple(_decoy(world, plan[j], stream("decoy", *key, j), first_rules) for j in range(decoys))
+
+
+def design_of(index: int) -> tuple[Planned, ...]:
+    """The plan of a layout, in any order. Each ten layouts have all rows once; moving on by one row every ten, so that
+    whatever else goes round in fives or tens meets every row."""
+    return DESIGN[(index + index // len(DESIGN)) % len(DESIGN)]
 
 
 def known_addresses(devices: Sequence[Device]) -> tuple[int, ...]:
-    """Addresses the swarm is told beforehand: a part of the rescuers' radios and access points, by their addresses
-    alone, never all of them for certain."""
+    """Addresses the swarm is told beforehand: those that are listed; where that is left open, a part of the rescuers'
+    radios and access points, by their addresses alone, never all of them for certain."""
     told = []
     for device in devices:
-        listed = device.kind in (DeviceKind.RESCUER, DeviceKind.ACCESS_POINT)
-        if listed and stream("known address", device.address).random() < KNOWN_SHARE:
+        listed = device.listed
+        if listed is None:
+            official = device.kind in (DeviceKind.RESCUER, DeviceKind.ACCESS_POINT)
+            listed = official and stream("known address", device.address).random() < KNOWN_SHARE
+        if listed:
             told.append(device.address)
     return tuple(sorted(told))
 
 
-def _victims(world: World, episode_set: int, index: int, count: int) -> tuple[Device, ...]:
+def _victims(world: World, key: tuple[int, ...], count: int, first_rules: bool) -> tuple[Device, ...]:
     found: list[Device] = []
     for j in range(count):
-        rng = stream("victim", episode_set, index, j)
+        rng = stream("victim", *key, j)
         address = local_address(rng)
         for _ in range(TRIES):
             place = _spot(world, rng, VICTIM_HEIGHT_M, ENTERABLE)
@@ -112,8 +175,20 @@ def _victims(world: World, episode_set: int, index: int, count: int) -> tuple[De
                 f"{world.path}: no room for {count} victims {APART_M:g} m apart; "
                 f"at most {len(found)} were placed in the search area"
             )
-        found.append(Device(address, DeviceKind.VICTIM, _standing(place)))
+        victim = Device(address, DeviceKind.VICTIM, _standing(place))
+        found.append(victim if first_rules else _equipped(victim, False, rng))
     return tuple(found)
+
+
+def _equipped(device: Device, listed: bool | None, rng: np.random.Generator) -> Device:
+    """A device with what version 2 adds: how a phone is held, how often it scans, and whether it is listed."""
+    if device.kind not in PHONES:
+        return replace(device, randomises=False, sleep_share=0.0, listed=listed)
+    pose_db = math.inf
+    while abs(pose_db) > POSE_LIMIT_DB:
+        pose_db = float(rng.normal(0.0, POSE_STD_DB))
+    scan_interval_s = float(rng.uniform(*SCAN_INTERVAL_S))
+    return replace(device, power_db=device.power_db + pose_db, scan_interval_s=scan_interval_s, listed=listed)
 
 
 def local_address(rng: np.random.Generator) -> int:
@@ -145,7 +220,12 @@ def _free(world: World, place: Floats, inside: frozenset[str]) -> bool:
     )
 
 
-def _decoy(world: World, kind: DeviceKind, rng: np.random.Generator) -> Device:
+def _decoy(world: World, planned: Planned, rng: np.random.Generator, first_rules: bool) -> Device:
+    device = _placed(world, planned.kind, rng)
+    return device if first_rules else _equipped(device, planned.listed, rng)
+
+
+def _placed(world: World, kind: DeviceKind, rng: np.random.Generator) -> Device:
     address = local_address(rng)
     if kind is DeviceKind.RESCUER:
         return Device(address, kind, _walk(world, rng), power_db=3.0, duty=0.5)
