@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sar_eval.episode.flight import Flight
 from sar_eval.episode.pool import Spec, spread
+from sar_eval.scenario.episodeset import LEVELS
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare, radio_path
 from sar_eval.scenario.splits import CALIBRATION
@@ -21,7 +22,8 @@ from sar_swarm.sensing.confidence import FEATURES, Calibration, features, fit
 Floats = NDArray[np.float64]
 
 WORLDS = ("open_field", "village", "forest", "collapsed_block")
-NOISE = ((0.02, 16.0), (0.05, 8.0), (0.1, 4.0), (0.2, 2.0))
+NOISE = LEVELS[:4]
+"""All but the hopeless one, at which no frame passes the gate."""
 LOOK_EVERY_S = 15.0
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
 from sar_core.streams import stream
-from sar_sim.radio.devices import Device, DeviceKind, local_address
+from sar_sim.radio.devices import PHONES, Device, local_address
 from sar_sim.radio.radioconfig import Budget, RadioConfig
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ class Schedule(NamedTuple):
 
 def make_schedule(devices: Sequence[Device], config: RadioConfig) -> tuple[Schedule, NDArray[np.uint64]]:
     """The schedule, and the addresses [M, S] that scans are sent from."""
-    phone = np.array([not d.beacon and d.kind is not DeviceKind.INTERFERENCE for d in devices], dtype=np.bool_)
+    phone = np.array([d.kind in PHONES and not d.beacon for d in devices], dtype=np.bool_)
     none = ScanPlan(np.empty(0), np.empty(0, np.uint64))
     plans = [scan_plan(d) if p else none for d, p in zip(devices, phone, strict=True)]
     never = np.empty((0, 2))
