@@ -1,8 +1,9 @@
 """What bodies take from a wave on a straight way: what goes through them, and what bends round their edges.
 
 A solid takes its share per metre of chord, a hollow body what its walls take as slabs at the angle of incidence. Where
-both ends lie outside a box, three knife edges add what bends round it: without them nothing but the passage would be
-left behind a body, and a slab's loss alone would err more than absorption alone, whose error is the opposite one.
+both ends lie outside a box, knife edges add what bends over it and past either side. The two belong together: without
+edges nothing but the passage is left behind a body, and a slab's loss alone errs more than absorption alone does.
+Cylinders are thin (trunks, poles): nothing bends round them, which overstates what a pole of metal takes.
 """
 
 from __future__ import annotations
@@ -31,12 +32,11 @@ FOLIAGE_POWER = 0.588
 """Weissberger 1982: loss grows in proportion up to 14 m of leaves and with the power 0.588 beyond."""
 
 KNIFE = 10.0**-0.69
+"""The 6.9 dB of Rec. ITU-R P.526's approximation of a knife edge."""
+
 ON_FACE = 1e-9
 """Share of a way within which an end lies on a face and not beyond it: a house's floor takes nothing from the echo off
 the ground it stands on."""
-
-EDGES = 3
-"""Edges round a body that count: a finite-width screen has its top and two sides (Rec. ITU-R P.526-16, section 5.1)."""
 
 
 def make_bodies(world: World) -> Floats:
@@ -94,32 +94,28 @@ def _round(near: float, far: float, start: float, end: float, low: float, high: 
 
 @compiled
 def _bent_share(body: Floats, ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> float:
-    """Share of power that bends round a box from a to b, both in its frame: its best EDGES of four upright and four
-    upper ones, their powers summed."""
+    """Share of power that bends round a box from a to b, both in its frame: by the best of its upper edges and by the
+    best of its corners on either side, their powers summed as those of a finite-width screen (Rec. ITU-R P.526-16,
+    section 5.1)."""
     hx, hy, hz = body[4], body[5], body[6]
-    low = max(-hz, -body[3])
-    straight = math.sqrt((bx - ax) ** 2 + (by - ay) ** 2 + (bz - az) ** 2)
-    first = second = third = np.inf
-    for k in range(8):
+    foot = max(-hz, -body[3])
+    left = right = over = np.inf
+    for k in range(4):
         u = hx if k % 2 == 0 else -hx
-        v = hy if k % 4 < 2 else -hy
-        if k < 4:
-            near, far = math.hypot(u - ax, v - ay), math.hypot(bx - u, by - v)
-            way = _round(near, far, az, bz, low, hz)
-        elif k < 6:
-            near, far = math.hypot(u - ax, hz - az), math.hypot(bx - u, bz - hz)
-            way = _round(near, far, ay, by, -hy, hy)
+        v = hy if k < 2 else -hy
+        way = _round(math.hypot(u - ax, v - ay), math.hypot(bx - u, by - v), az, bz, foot, hz)
+        if (bx - ax) * (v - ay) > (by - ay) * (u - ax):
+            left = min(left, way)
         else:
-            v = hy if k == 6 else -hy
-            near, far = math.hypot(v - ay, hz - az), math.hypot(by - v, bz - hz)
-            way = _round(near, far, ax, bx, -hx, hx)
-        if way < first:
-            first, second, third = way, first, second
-        elif way < second:
-            second, third = way, second
-        elif way < third:
-            third = way
-    return knife_share(first - straight) + knife_share(second - straight) + knife_share(third - straight)
+            right = min(right, way)
+    for half in (-hx, hx):
+        way = _round(math.hypot(half - ax, hz - az), math.hypot(bx - half, bz - hz), ay, by, -hy, hy)
+        over = min(over, way)
+    for half in (-hy, hy):
+        way = _round(math.hypot(half - ay, hz - az), math.hypot(by - half, bz - hz), ax, bx, -hx, hx)
+        over = min(over, way)
+    straight = math.sqrt((bx - ax) ** 2 + (by - ay) ** 2 + (bz - az) ** 2)
+    return knife_share(left - straight) + knife_share(right - straight) + knife_share(over - straight)
 
 
 @compiled
@@ -213,7 +209,7 @@ def direct_loss_db(bodies: Floats, start: Floats, end: Floats, skip: int = -1) -
                 through_db -= 10.0 * math.log10(passage(abs(arrow[axis]), share, body[13], body[14], body[12]))
         powers = [10.0 ** (-through_db / 10.0)]
         if body[0] == BOX and len(faces) == 2:
-            powers += sorted(10.0 ** (-_knife_db(edge, a, b) / 10.0) for edge in _edges(body))[-EDGES:]
+            powers += [10.0 ** (-min(_knife_db(edge, a, b) for edge in side) / 10.0) for side in _sides(body, a, b)]
         total += max(-10.0 * math.log10(sum(powers)), 0.0)
     if leaves > FOLIAGE_LINEAR_M:
         leaves = FOLIAGE_LINEAR_M * (leaves / FOLIAGE_LINEAR_M) ** FOLIAGE_POWER
@@ -245,13 +241,16 @@ def _crossing(body: Floats, a: Floats, b: Floats) -> tuple[tuple[float, float], 
     return (float(low), float(high)), faces
 
 
-def _edges(body: Floats) -> list[Floats]:
-    """The four upright and the four upper edges of a box in its frame, each by its ends [2, 3]."""
+def _sides(body: Floats, a: Floats, b: Floats) -> list[list[Floats]]:
+    """The edges of a box in its frame, each by its ends [2, 3]: upright ones left and right of the way, upper ones."""
     x, y, top = body[4:7]
     foot = max(-top, -body[3])
     plan = [(x, y), (-x, y), (-x, -y), (x, -y)]
-    upright = [np.array([(*corner, foot), (*corner, top)]) for corner in plan]
-    return upright + [np.array([(*plan[k - 1], top), (*plan[k], top)]) for k in range(4)]
+    sides: list[list[Floats]] = [[], [], [np.array([(*plan[k - 1], top), (*plan[k], top)]) for k in range(4)]]
+    for corner in plan:
+        on_left = (b[0] - a[0]) * (corner[1] - a[1]) > (b[1] - a[1]) * (corner[0] - a[0])
+        sides[0 if on_left else 1].append(np.array([(*corner, foot), (*corner, top)]))
+    return [side for side in sides if side]
 
 
 def _knife_db(edge: Floats, a: Floats, b: Floats) -> float:
