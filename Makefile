@@ -65,7 +65,7 @@ sbom: $(VENV)/.dev ## write sbom.cdx.json: what a default install brings in
 lock: ## take the newest versions pyproject.toml allows into constraints.txt
 	rm -rf $(LOCK_VENV)
 	$(PYTHON) -m venv $(LOCK_VENV)
-	$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -e '.[report,cluster,bench,px4,dev,oracle,ros]'
+	$(LOCK_VENV)/bin/python -m pip --disable-pip-version-check --quiet install -e '.[report,cluster,bench,px4,dev,oracle,raytracer,ros]'
 	{ sed -n '/^#/p' constraints.txt; $(LOCK_VENV)/bin/python scripts/lock.py; } > constraints.new
 	mv constraints.new constraints.txt
 	rm -rf $(LOCK_VENV)

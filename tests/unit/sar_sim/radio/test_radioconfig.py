@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from sar_core.errors import InputError
 from sar_sim.radio.radioconfig import RadioConfig, config_sha256, load_radio, make_budget
+from sar_sim.world.materials import RADIO_MATERIALS
 
 FOLDER = Path(__file__).resolve().parents[4] / "configs" / "radio"
 DEFAULT = load_radio(FOLDER / "open_ground.yaml")
@@ -50,10 +52,8 @@ def test_nine_in_ten_packets_arrive_at_the_detection_snr(snr_db: float, width_db
         ({"name": "../up"}, "name = '../up'"),
         ({"bandwidth_hz": None}, "key 'bandwidth_hz' is missing"),
         ({"tx_power_w": 0.1}, "unknown key 'tx_power_w'"),
-        (
-            {"wall_permittivity": {"brick": 4.0}},
-            "wall_permittivity = {'brick': 4.0}: must name exactly these materials: ",
-        ),
+        ({"materials": "itu_p2040_1"}, "materials = 'itu_p2040_1': input should be 'itu_p2040_4'"),
+        ({"wall_permittivity": {"brick": 4.0}}, "unknown key 'wall_permittivity'"),
     ],
 )
 def test_what_no_radio_has_is_refused_by_file_and_key(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_one_on_the_base_of_another_differs_in_what_it_says(tmp_path: Path) -> N
     assert loud.phone_dbm - DEFAULT.phone_dbm == pytest.approx(23.0 - DEFAULT.device_eirp_dbm)
 
 
-@pytest.mark.parametrize("key", sorted(RadioConfig.model_fields.keys() - {"name", "wall_permittivity", "traffic"}))
+@pytest.mark.parametrize("key", sorted(RadioConfig.model_fields.keys() - {"name", "materials", "traffic"}))
 def test_the_hash_follows_every_number_and_not_the_name(key: str) -> None:
     """A calibration is bound to it."""
     assert config_sha256(DEFAULT.model_copy(update={"name": "other"})) == config_sha256(DEFAULT)
@@ -91,3 +91,15 @@ def test_the_hash_follows_every_number_and_not_the_name(key: str) -> None:
 def test_the_hash_follows_the_traffic(key: str) -> None:
     traffic = DEFAULT.traffic.model_copy(update={key: getattr(DEFAULT.traffic, key) + 1})
     assert config_sha256(DEFAULT.model_copy(update={"traffic": traffic})) != config_sha256(DEFAULT)
+
+
+@pytest.mark.parametrize("field", ["permittivity", "conductivity_spm", "wall_m", "db_per_m", "db_per_face"])
+def test_the_hash_follows_every_constant_of_a_material_and_not_its_source(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was = config_sha256(DEFAULT)
+    brick = RADIO_MATERIALS["brick"]
+    for changes, equal in (({"source": "elsewhere"}, True), ({field: getattr(brick, field) + 0.01}, False)):
+        table = RADIO_MATERIALS | {"brick": replace(brick, **changes)}
+        monkeypatch.setattr("sar_sim.radio.radioconfig.RADIO_MATERIALS", table)
+        assert (config_sha256(DEFAULT) == was) is equal

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from sar_core.errors import InputError
 from sar_core.geometry import BOX, CYLINDER, nearest
-from sar_sim.world.world import RADIO_MATERIALS, World, contains, encloses, is_simple, load_world
+from sar_sim.world.materials import RADIO_MATERIALS
+from sar_sim.world.world import World, contains, encloses, is_simple, load_world
 
 WORLDS = Path(__file__).resolve().parents[4] / "worlds"
 NAMES = ("open_field", "village", "forest", "collapsed_block")
@@ -295,34 +296,6 @@ def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
         load_world(tmp_path / "nowhere.sdf")
     with pytest.raises(InputError, match="cannot read world file: Is a directory"):
         load_world(tmp_path)
-
-
-# Rec. ITU-R P.2040-1 table 3 (a, b, c, d at 2.4 GHz); the loss is taken from the exact propagation constant.
-P2040 = {
-    "concrete": (5.31, 0.0, 0.0326, 0.8095),
-    "brick": (3.75, 0.0, 0.038, 0.0),
-    "wood": (1.99, 0.0, 0.0047, 1.0718),
-    "ground": (15.0, -0.1, 0.035, 1.63),
-}
-
-
-@pytest.mark.parametrize("name", P2040)
-def test_solid_materials_follow_the_exact_plane_wave(name: str) -> None:
-    a, b, c, d = P2040[name]
-    f_ghz = 2.4
-    permittivity = a * f_ghz**b - 1j * c * f_ghz**d / (2 * math.pi * f_ghz * 1e9 * 8.8541878128e-12)
-    wavenumber = 2 * math.pi * f_ghz * 1e9 / 299792458.0 * np.sqrt(permittivity)
-    loss = -20.0 * math.log10(math.e) * wavenumber.imag
-    assert RADIO_MATERIALS[name].db_per_m == pytest.approx(loss, rel=0.02)
-    assert RADIO_MATERIALS[name].db_per_wall == 0.0
-
-
-def test_derived_materials_follow_from_the_solid_ones() -> None:
-    concrete, brick = RADIO_MATERIALS["concrete"].db_per_m, RADIO_MATERIALS["brick"].db_per_m
-    assert RADIO_MATERIALS["concrete_shell"].db_per_wall == pytest.approx(0.20 * concrete, abs=0.05)
-    assert RADIO_MATERIALS["brick_shell"].db_per_wall == pytest.approx(0.24 * brick, abs=0.05)
-    assert RADIO_MATERIALS["rubble"].db_per_m == pytest.approx(0.5 * concrete, abs=0.05)
-    assert RADIO_MATERIALS["foliage"].db_per_m == pytest.approx(0.45 * 2.4**0.284, abs=0.001)
 
 
 @given(x=st.floats(-3, 3), y=st.floats(-3, 3))

@@ -4,9 +4,10 @@ A path is a mirror: the device is seen at its image behind the ground or a wall,
 straight line. Finding paths and what weakens them is slow and done now and then; a path set holds the mirrors, so that
 distances, delays and phases follow both ends exactly at every tick.
 
-Counted are the line of sight, the ground's echo and single reflections off the vertical faces of boxes. Cylinders
-(trunks, poles) weaken what passes through but reflect nothing: their echo spreads in all directions. There is no
-diffraction: behind a body remains what goes through it and what comes off other walls.
+Counted are the line of sight, the ground's echo and single reflections off the vertical faces of boxes, between upright
+antennas. Cylinders (trunks, poles) weaken what passes through but reflect nothing: their echo spreads in all
+directions. What bends round a box's edges is counted as part of the straight way (`obstruction.py`): it comes from the
+straight way's direction and with its delay. Echoes of echoes are left out.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from numpy.typing import NDArray
 from sar_core.compiled import compiled, inlined
 from sar_core.geometry import BOX
 from sar_core.radio import ANTENNA_SPACING_M, ANTENNAS, CARRIER_HZ, LIGHT_MPS, SPACING_HZ, SUBCARRIERS, WAVELENGTH_M
+from sar_sim.radio.fresnel import echo, te_share
+from sar_sim.radio.obstruction import loss_db, make_bodies
 from sar_sim.radio.radioconfig import RadioConfig
-from sar_sim.world.world import RADIO_MATERIALS, World
+from sar_sim.world.materials import RADIO_MATERIALS, imaginary_permittivity
+from sar_sim.world.world import World
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -30,14 +34,6 @@ PATH = 8
 """Columns of a path row: the mirror's unit normal [3] and offset (zeros: line of sight), amplitude factor of what lies
 in the way, mirror's permittivity (real, imaginary), kind."""
 DIRECT, GROUND, WALL = 0.0, 1.0, 2.0
-
-BODY = 14
-"""Columns of a body row: kind, centre [3], half extents [3], cos and sin of yaw, bounding radius in the plane,
-dB per metre, dB per surface, permittivity of its faces, 1 for foliage."""
-
-FOLIAGE_LINEAR_M = 14.0
-FOLIAGE_POWER = 0.588
-"""Weissberger 1982: loss grows in proportion up to 14 m of leaves and with the power 0.588 beyond."""
 
 NEAREST_M = 1.0
 """Free-space loss stops growing less here: nearer, antennas are not points."""
@@ -58,83 +54,15 @@ class RadioScene(NamedTuple):
 
 
 def make_scene(world: World, config: RadioConfig) -> RadioScene:
-    """The world's obstacles and volumes as radio sees them."""
-    rows = [*world.obstacles, *world.volumes]
-    materials = [*world.materials, *world.volume_materials]
-    bodies = np.zeros((len(rows), BODY))
-    for body, row, name in zip(bodies, rows, materials, strict=True):
-        material = RADIO_MATERIALS[name]
-        body[0:7] = row[0:7]
-        body[7], body[8] = math.cos(row[7]), math.sin(row[7])
-        body[9] = math.hypot(row[4], row[5]) if row[0] == BOX else row[4]
-        body[10], body[11] = material.db_per_m, material.db_per_wall
-        body[12] = config.wall_permittivity[name]
-        body[13] = float(name == "foliage")
-    # 17.98 sigma / f in GHz is the imaginary part of the relative permittivity (ITU-R P.2040-1).
-    imaginary = -17.98 * config.ground_conductivity_spm / (CARRIER_HZ * 1e-9)
-    return RadioScene(bodies, config.ground_permittivity, imaginary, config.reflection_reach_m, config.max_reflections)
-
-
-@inlined
-def _clip(low: float, high: float, start: float, slope: float, half: float) -> tuple[float, float]:
-    """The part of [low, high] in which start + t slope stays within plus or minus half."""
-    if slope == 0.0:
-        return (low, high) if abs(start) <= half else (1.0, 0.0)
-    a = (-half - start) / slope
-    b = (half - start) / slope
-    return max(low, min(a, b)), min(high, max(a, b))
-
-
-@compiled
-def loss_db(bodies: Floats, ax: float, ay: float, az: float, bx: float, by: float, bz: float, skip: int) -> float:
-    """What the bodies take from a wave on the straight way from a to b, without body number `skip`.
-
-    Solid bodies take their share per metre of chord; hollow ones per surface crossed, so that a wave from inside pays
-    for one wall and a wave that passes through pays for two.
-    """
-    dx, dy, dz = bx - ax, by - ay, bz - az
-    plane = dx * dx + dy * dy
-    length = math.sqrt(plane + dz * dz)
-    loss = 0.0
-    leaves = 0.0
-    leaf_db = 0.0
-    for m in range(bodies.shape[0]):
-        if m == skip:
-            continue
-        rx = ax - bodies[m, 1]
-        ry = ay - bodies[m, 2]
-        radius = bodies[m, 9]
-        along = -(rx * dx + ry * dy)
-        near = min(max(along / plane, 0.0), 1.0) if plane > 0.0 else 0.0
-        ex = rx + near * dx
-        ey = ry + near * dy
-        if ex * ex + ey * ey > radius * radius:
-            continue
-        low, high = _clip(-1e9, 1e9, az - bodies[m, 3], dz, bodies[m, 6])
-        if bodies[m, 0] == BOX:
-            c, s = bodies[m, 7], bodies[m, 8]
-            low, high = _clip(low, high, c * rx + s * ry, c * dx + s * dy, bodies[m, 4])
-            low, high = _clip(low, high, c * ry - s * rx, c * dy - s * dx, bodies[m, 5])
-        elif plane > 0.0:
-            root = along * along - plane * (rx * rx + ry * ry - radius * radius)
-            if root <= 0.0:
-                continue
-            root = math.sqrt(root)
-            low = max(low, (along - root) / plane)
-            high = min(high, (along + root) / plane)
-        if low >= high or high <= 0.0 or low >= 1.0:
-            continue
-        chord = (min(high, 1.0) - max(low, 0.0)) * length
-        if bodies[m, 13] > 0.0:
-            leaves += chord
-            leaf_db = bodies[m, 10]
-            continue
-        loss += bodies[m, 10] * chord
-        if bodies[m, 11] > 0.0:
-            loss += bodies[m, 11] * ((1.0 if low > 0.0 else 0.0) + (1.0 if high < 1.0 else 0.0))
-    if leaves > FOLIAGE_LINEAR_M:
-        leaves = FOLIAGE_LINEAR_M * (leaves / FOLIAGE_LINEAR_M) ** FOLIAGE_POWER
-    return loss + leaf_db * leaves
+    """The world as radio meets it; the ground is what its material says."""
+    ground = RADIO_MATERIALS["ground"]
+    return RadioScene(
+        make_bodies(world),
+        ground.permittivity,
+        imaginary_permittivity(ground.conductivity_spm),
+        config.reflection_reach_m,
+        config.max_reflections,
+    )
 
 
 @compiled
@@ -158,7 +86,7 @@ def find_paths(
     strengths = np.zeros(last)
     first = count
     for m in range(bodies.shape[0]):
-        if bodies[m, 0] != BOX or bodies[m, 12] <= 1.0 or last == first:
+        if bodies[m, 0] != BOX or bodies[m, 13] <= 1.0 or last == first:
             continue
         reach = scene.reach_m + bodies[m, 9]
         from_p = (px - bodies[m, 1]) ** 2 + (py - bodies[m, 2]) ** 2
@@ -182,8 +110,9 @@ def find_paths(
             if abs(aside) > width or abs(z - bodies[m, 3]) > bodies[m, 6] or z < 0.0:
                 continue
             distance = math.sqrt((qx - ix) ** 2 + (qy - iy) ** 2 + (qz - pz) ** 2)
-            re, _ = reflection((sp + sq) / distance, bodies[m, 12], 0.0, WALL)
-            strength = abs(re) / distance
+            normal = (sp + sq) / distance
+            re, im = echo(normal, te_share(normal, (qz - pz) / distance), bodies[m, 13], bodies[m, 14])
+            strength = math.sqrt(re * re + im * im) / distance
             if count == last and strength <= strengths[last - 1]:
                 continue
             loss = loss_db(bodies, px, py, pz, x, y, z, m) + loss_db(bodies, x, y, z, qx, qy, qz, m)
@@ -199,24 +128,10 @@ def find_paths(
             strengths[place] = strength
             paths[place] = 0.0
             paths[place, 0], paths[place, 1], paths[place, 3] = nx, ny, offset
-            paths[place, 4], paths[place, 5], paths[place, 7] = factor, bodies[m, 12], WALL
+            paths[place, 4], paths[place, 7] = factor, WALL
+            paths[place, 5], paths[place, 6] = bodies[m, 13], bodies[m, 14]
             count = min(count + 1, last)
     return count
-
-
-@inlined
-def reflection(cosine: float, eps_re: float, eps_im: float, kind: float) -> tuple[float, float]:
-    """Fresnel's coefficient for a vertically polarised antenna: parallel on the ground, perpendicular on a wall.
-
-    Exact for grazing and horizontal incidence; the tilt of the field on steep paths is left out.
-    """
-    if math.isinf(eps_re):
-        return -1.0, 0.0
-    eps = complex(eps_re, eps_im)
-    root = np.sqrt(eps - (1.0 - cosine * cosine))
-    front = eps * cosine if kind == GROUND else complex(cosine, 0.0)
-    value = (front - root) / (front + root)
-    return value.real, value.imag
 
 
 @inlined
@@ -235,8 +150,13 @@ def ray(
     size = WAVELENGTH_M / (4.0 * math.pi * max(length, NEAREST_M)) * path[4]
     if path[7] == DIRECT:
         return length, dx, dy, dz, size, 0.0
-    cosine = min(abs(path[0] * dx + path[1] * dy + path[2] * dz), 1.0)
-    re, im = reflection(cosine, path[5], path[6], path[7])
+    normal = min(abs(path[0] * dx + path[1] * dy + path[2] * dz), 1.0)
+    if path[7] == WALL:
+        re, im = echo(normal, te_share(normal, dz), path[5], path[6])
+    else:
+        # In level ground an upright field is seen upside down.
+        re, im = echo(normal, 0.0, path[5], path[6])
+        size = -size
     return length, dx, dy, dz, size * re, size * im
 
 
@@ -303,15 +223,7 @@ def direct_channel(
         towards = arrow / length
         gain = complex(WAVELENGTH_M / (4.0 * np.pi * max(length, NEAREST_M)) * row[4])
         if row[7] != DIRECT:
-            cosine = abs(normal @ towards)
-            eps = complex(row[5], row[6])
-            root = np.sqrt(eps - (1.0 - cosine**2)) if np.isfinite(row[5]) else 1.0
-            if not np.isfinite(row[5]):
-                gain *= -1.0
-            elif row[7] == GROUND:
-                gain *= (eps * cosine - root) / (eps * cosine + root)
-            else:
-                gain *= (cosine - root) / (cosine + root)
+            gain *= direct_echo(-towards, normal, complex(row[5], row[6]))
         for m in range(ANTENNAS):
             delay = np.exp(-2j * np.pi * frequency * length / LIGHT_MPS)
             lead = np.exp(2j * np.pi * frequency / LIGHT_MPS * (towards @ places[m]))
@@ -319,3 +231,29 @@ def direct_channel(
     offset = np.exp(1j * (phase - 2.0 * np.pi * SUBCARRIERS * SPACING_HZ * sto_s))
     result: Complexes = amplitude * total * offset
     return result
+
+
+def direct_echo(leaving: Floats, normal: Floats, eps: complex) -> complex:
+    """A mirror's coefficient between upright antennas for the direction [3] in which the wave leaves it, by vectors:
+    the field is taken apart across and within the plane of incidence, mirrored by Fresnel's coefficients, and put
+    together again."""
+    coming = leaving - 2.0 * (normal @ leaving) * normal
+    cosine = abs(normal @ leaving)
+    across = np.cross(coming, normal)
+    if np.linalg.norm(across) < 1e-9:
+        across = np.cross(coming, _upright(coming))
+    across /= np.linalg.norm(across)
+    if np.isinf(eps.real):
+        te, tm = -1.0 + 0j, 1.0 + 0j
+    else:
+        root = np.sqrt(eps - (1.0 - cosine**2))
+        te, tm = (cosine - root) / (cosine + root), (eps * cosine - root) / (eps * cosine + root)
+    field = _upright(coming)
+    mirrored = te * (field @ across) * across + tm * (field @ np.cross(across, coming)) * np.cross(across, leaving)
+    return complex(mirrored @ _upright(leaving))
+
+
+def _upright(direction: Floats) -> Floats:
+    """Where the field of an upright antenna points in a wave that travels in this direction."""
+    field = np.array([0.0, 0.0, 1.0]) - direction[2] * direction
+    return np.asarray(field / np.linalg.norm(field))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sar_core.errors import InputError
 from sar_core.radio import LIGHT_MPS
 from sar_core.validation import describe_validation
-from sar_sim.world.world import RADIO_MATERIALS
+from sar_sim.world.materials import RADIO_MATERIALS
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -64,17 +65,8 @@ class RadioConfig(BaseModel):
     max_reflections: Annotated[int, Field(ge=0, le=16)]
     reflection_reach_m: Nonnegative
     refresh_ticks: Annotated[int, Field(ge=1, le=100)]
-    ground_permittivity: Annotated[float, Field(ge=1, allow_inf_nan=False)]
-    ground_conductivity_spm: Nonnegative
-    wall_permittivity: dict[str, Annotated[float, Field(ge=1)]]
+    materials: Literal["itu_p2040_4"]
     interference_dbm: Decibel
-
-    @field_validator("wall_permittivity")
-    @classmethod
-    def _every_material(cls, value: dict[str, float]) -> dict[str, float]:
-        if set(value) != set(RADIO_MATERIALS):
-            raise ValueError(f"must name exactly these materials: {', '.join(sorted(RADIO_MATERIALS))}")
-        return value
 
     @property
     def noise_dbm(self) -> float:
@@ -121,7 +113,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def config_sha256(config: RadioConfig) -> str:
     """A hash of every number that shapes the channel: the link budget and the world's radio materials."""
-    materials = {name: (m.db_per_m, m.db_per_wall) for name, m in RADIO_MATERIALS.items()}
+    materials = {name: asdict(m) | {"source": ""} for name, m in RADIO_MATERIALS.items()}
     text = json.dumps([config.model_dump(mode="json", exclude={"name"}), materials], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

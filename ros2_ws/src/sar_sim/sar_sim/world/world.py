@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.errors import InputError
 from sar_core.geometry import ROW, box, cylinder, nearest
+from sar_sim.world.materials import RADIO_MATERIALS
 from sar_sim.world.sdf import (
     Node,
     Report,
@@ -38,30 +38,6 @@ SDF_VERSION = "1.9"
 SPAWN_CLEARANCE_M = 0.5
 SPAWN_SPACING_M = 3.0
 SPAWN_CENTRE_M = 0.227
-
-
-@dataclass(frozen=True)
-class RadioMaterial:
-    """How much a body weakens a 2.4 GHz wave: per metre of chord (solid) or per surface crossed (hollow shell)."""
-
-    db_per_m: float
-    db_per_wall: float
-    source: str
-
-
-RADIO_MATERIALS = MappingProxyType(
-    {
-        "concrete": RadioMaterial(47.0, 0.0, "ITU-R P.2040-1 table 3, 1636 sigma/sqrt(eps): 0.066 S/m, 5.31"),
-        "brick": RadioMaterial(32.1, 0.0, "ITU-R P.2040-1 table 3: 0.038 S/m, 3.75"),
-        "wood": RadioMaterial(13.9, 0.0, "ITU-R P.2040-1 table 3: 0.0120 S/m, 1.99; dry, a living trunk loses more"),
-        "ground": RadioMaterial(64.3, 0.0, "ITU-R P.2040-1 table 3, medium dry ground: 0.146 S/m, 13.7"),
-        "concrete_shell": RadioMaterial(0.0, 9.4, "0.20 m of concrete per wall"),
-        "brick_shell": RadioMaterial(0.0, 7.7, "0.24 m of brick per wall"),
-        "rubble": RadioMaterial(23.5, 0.0, "concrete at half density; Oestges 2013 (EMTS) models 10 to 100 dB/m"),
-        "foliage": RadioMaterial(0.577, 0.0, "Weissberger 1982, 0.45 f^0.284 dB/m for up to 14 m of leaves"),
-        "metal": RadioMaterial(0.0, 100.0, "opaque: skin depth of micrometres; the figure is a cap, not a measurement"),
-    }
-)
 
 
 @dataclass(frozen=True, eq=False)
