@@ -1,7 +1,7 @@
 """ADR-149's ten metrics of Stage 1 and of Stage 2 in one shape; what a stage cannot know is none, with the reason.
 
-Stage 1 begins at altitude, draws what sensing comes to and moves points: it knows neither when a mission began, nor
-where drones stood to each other when they reported, nor whether they touched.
+Stage 1 begins at altitude and moves points: it knows neither when a mission began nor whether drones touched. Its GDOP
+is that of the drones in reach of a victim when it was issued; rows before schema 3 have none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from sar_analysis.stats.layouts import DEFAULT, Options
 
 STAGE1 = "Stage 1"
 UNKNOWN = {
-    "adr149_gdop": "Stage 1 draws reports from statistics, without a constellation",
     "adr149_time_to_first_detection_s": "Stage 1 begins at altitude, not at the start of the mission",
     "collisions_drone_drone_per_mission": "Stage 1 moves points that cannot touch",
 }
@@ -93,6 +92,7 @@ def mission_of(row: Stage1Row) -> EpisodeMetrics:
     """A Stage-1 row as a mission with what the ten metrics ask of it; all else is empty."""
     errors = tuple(row.errors_m) if row.errors_m is not None else None
     known = errors is not None and row.issues is not None
+    gdops = tuple(row.gdops or ())
     return EpisodeMetrics(
         episode_id=f"{row.policy}-s{row.seed}-e{row.episode}",
         tier=STAGE1,
@@ -127,14 +127,14 @@ def mission_of(row: Stage1Row) -> EpisodeMetrics:
         decoys=(),
         issue_events=(),
         track_reports=(),
-        adr149=Adr149((row.issues or 0) > 0, bool(errors), None, errors or (), ()) if known else None,
+        adr149=Adr149((row.issues or 0) > 0, bool(errors), None, errors or (), gdops) if known else None,
         issues=row.issues,
         detections=row.detections,
         displaced=row.displaced,
         false_alarms=row.false_alarms,
         time_to_first_detection_s=row.time_to_first_detection_s,
         localization_error_m=row.localization_error_m,
-        gdop=None,
+        gdop=row.gdop,
         collisions=0,
         collisions_drone_drone=0,
         collisions_drone_obstacle=0,

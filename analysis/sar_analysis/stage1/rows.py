@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sar_analysis.bags.textfiles import read_text
 from sar_core.errors import ContractError, InputError, MissingDataError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -32,7 +32,7 @@ class Stage1Row(BaseModel):
     seed: Count
     episode: Count
     episode_return: Annotated[Finite, Field(alias="return")]
-    schema_version: Literal[1, 2] | None = None
+    schema_version: Literal[1, 2, 3] | None = None
     stage: Literal[1] | None = None
     layout: Count | None = None
     world: str | None = None
@@ -52,6 +52,8 @@ class Stage1Row(BaseModel):
     time_to_first_detection_s: Nonnegative | None = None
     localization_error_m: Nonnegative | None = None
     errors_m: list[Nonnegative] | None = None
+    gdop: Nonnegative | None = None
+    gdops: list[Nonnegative | None] | None = None
     search_time_s: Nonnegative | None = None
     false_alarms: Count | None = None
     path_m: Nonnegative | None = None

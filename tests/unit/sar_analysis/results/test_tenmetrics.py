@@ -36,6 +36,7 @@ def row(seed: int, layout: int, absent: bool = False, **more: Any) -> Stage1Row:
         "detections": 0 if absent else 1,
         "displaced": 0 if absent else 1,
         "errors_m": errors,
+        "gdops": [1.5 + 0.1 * layout, None][: len(errors)],
         "false_alarms": layout % 2 if absent else 0,
         "search_time_s": 240.0,
     }
@@ -55,6 +56,7 @@ def test_stage_1_gives_all_ten_and_none_where_it_cannot_know() -> None:
     found = {key: item.figure.value for key, item in figures.items() if item.figure is not None}
     assert found["adr149_detection_rate"] == 1.0 and found["adr149_false_alarm_rate"] == 0.5
     assert found["adr149_cep95_m"] == 14.0, "an error beyond 10 m is not cut"
+    assert found["adr149_gdop"] == pytest.approx(1.85, abs=0.051), "of those where it is defined"
 
 
 def test_a_row_that_does_not_tell_its_errors_gives_no_detections() -> None:
@@ -63,6 +65,12 @@ def test_a_row_that_does_not_tell_its_errors_gives_no_detections() -> None:
     figures = {item.metric: item.figure for item in ten.metrics}
     assert figures["adr149_detection_rate"] is None and figures["adr149_cep50_m"] is None
     assert figures["coverage_240s"] is not None
+
+
+def test_rows_without_constellations_give_no_gdop() -> None:
+    (ten,) = of_stage1([row(seed, layout, gdops=None) for seed in range(2) for layout in range(4)], FEW)
+    (gdop,) = (item for item in ten.metrics if item.metric == "adr149_gdop")
+    assert gdop.figure is None and gdop.why == "not in these missions"
 
 
 def test_stage_2_gives_the_same_ten(base: EpisodeMetrics) -> None:

@@ -41,6 +41,18 @@ def test_whole_numbers_and_anything_under_extra_are_fine(tmp_path: Path) -> None
     assert read_stage1(written(tmp_path, lines))[0].episode_return == 7.0
 
 
+@pytest.mark.parametrize("version", [1, 2, None])
+def test_rows_before_constellations_have_none(tmp_path: Path, version: int | None) -> None:
+    lines = [{**row, "errors_m": [2.0], "schema_version": version} for row in rows()]
+    found = read_stage1(written(tmp_path, lines))
+    assert {(row.gdop, row.gdops) for row in found} == {(None, None)}
+
+
+def test_the_constellations_of_issues_are_read(tmp_path: Path) -> None:
+    lines = [{**row, "schema_version": 3, "errors_m": [2.0, 3.0], "gdop": 1.2, "gdops": [1.2, None]} for row in rows()]
+    assert read_stage1(written(tmp_path, lines))[0].gdops == [1.2, None]
+
+
 def spoilt(change: dict[str, Any], drop: str | None = None, row: int = 3) -> list[dict[str, Any]]:
     found = rows()
     found[row].update(change)
@@ -63,7 +75,10 @@ def spoilt(change: dict[str, Any], drop: str | None = None, row: int = 3) -> lis
         (spoilt({"seed": -1}), "seed = -1"),
         (spoilt({"policy": ""}), "policy = ''"),
         (spoilt({"coverage_240s": 1.2}), "coverage_240s = 1.2"),
-        (spoilt({"gdop": 1.0}), "unknown key 'gdop'; put it under 'extra'; allowed: policy, seed, episode, return"),
+        (spoilt({"cep": 1.0}), "unknown key 'cep'; put it under 'extra'; allowed: policy, seed, episode, return"),
+        (spoilt({"gdops": [1.2, -1.0]}), "gdops.1 = -1.0"),
+        (spoilt({"gdop": float("inf")}), "gdop = inf"),
+        (spoilt({"schema_version": 4}), "schema_version = 4"),
         (spoilt({"schema_version": 2}), "schema_version = 2"),
         (spoilt({"schema_version": 1}), "schema_version = 1, but"),
         (spoilt({"episode_set_sha256": "aa"}), "one file holds one kind of result"),

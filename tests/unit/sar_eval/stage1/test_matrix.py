@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ def test_every_episode_has_a_row_that_the_analysis_reads(results: Path, matrix: 
     assert {row.policy for row in rows} == set(STANDARD) == set(matrix.policies)
     assert {(row.seed, row.episode) for row in rows} == {(s, e) for s in (0, 1, 2) for e in (0, 4, 25)}
     assert {(row.stage, row.schema_version, row.world, row.episode_set) for row in rows} == {
-        (1, 2, "village", "village-v2")
+        (1, 3, "village", "village-v2")
     }
     assert {(row.episode, row.sigma, row.kappa) for row in rows} == {(0, 0.0, 1e4), (4, 0.4, 1.0), (25, 0.0, 1e4)}
     assert len(choose(rows, 1).seeds) == 1
@@ -61,6 +62,17 @@ def test_the_return_is_the_sum_of_its_counts_by_the_one_formula(results: Path) -
         assert row.coverage_240s is not None
         assert counts.new_cells >= round(row.coverage_240s * 6400)
         assert (row.time_to_first_detection_s is None) == (row.detections == 0)
+
+
+def test_every_issue_has_its_constellation_beside_its_error(results: Path) -> None:
+    rows = read_stage1(results)
+    for row in rows:
+        assert row.gdops is not None and row.errors_m is not None
+        assert len(row.gdops) == len(row.errors_m)
+        assert row.gdop == (row.gdops[0] if row.gdops else None)
+        assert (row.localization_error_m is None) == (not row.errors_m)
+    known = [value for row in rows for value in row.gdops or () if value is not None]
+    assert len(known) > 20 and min(known) >= 2.0 / math.sqrt(4.0), "four drones can do no better"
 
 
 def test_undefined_stays_undefined(results: Path) -> None:

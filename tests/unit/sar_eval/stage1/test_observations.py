@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from sar_core.errors import ContractError, InputError, MissingDataError
+from sar_core.geometry import BOX
 from sar_eval.cli.stage1 import fit_observations
 from sar_eval.episode.pool import CALIBRATION_SEED
 from sar_eval.scenario.episodeset import LEVELS, load_set
@@ -21,8 +22,8 @@ from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.splits import CHECK, FIT
 from sar_eval.stage1.fitcheck import check
 from sar_eval.stage1.fitflights import FitFlight, Sighting, plan_flights
-from sar_eval.stage1.kinematics import KinematicTrack
 from sar_eval.stage1.observations import (
+    DISTANCE_EDGES_M,
     Observations,
     alarm_rates,
     count_exposure,
@@ -32,13 +33,38 @@ from sar_eval.stage1.observations import (
     observe,
     write_observations,
 )
+from sar_eval.stage1.sight import Looks, Scenery, constellation, effective_m
+from sar_sim.radio.channel import BODY
 from sar_sim.radio.devices import DeviceKind
 from tests.unit.sar_eval.madeflights import ALARM_PER_S, TRUE_DISTANCE, TRUE_LEVEL, TRUE_TIME, made_flights
+
+OPEN = Scenery(np.zeros((0, BODY)), 300.0)
+ABOVE = Looks(np.tile(np.array([0.0, 0.0, 30.0]), (240, 4, 1)), 240.0)
+"""Four drones for four minutes over the middle."""
+
+
+def box_row(x: float, y: float) -> np.ndarray:
+    """A hollow house of 2 m around a place, 40 dB a wall, as the channel knows bodies."""
+    row = np.zeros(BODY)
+    row[:7] = BOX, x, y, 1.0, 1.0, 1.0, 1.0
+    row[7], row[9], row[11] = 1.0, math.sqrt(2.0), 40.0
+    return row
+
+
+def wall_row() -> np.ndarray:
+    """A wall across x at 30 m, 10 dB a surface."""
+    row = np.zeros(BODY)
+    row[:7] = BOX, 30.0, 0.0, 25.0, 0.5, 50.0, 25.0
+    row[7], row[9], row[11] = 1.0, 50.01, 10.0
+    return row
+
+
+WALLED = Scenery(wall_row()[None], 300.0)
 
 
 @pytest.fixture(scope="module")
 def episode() -> Episode:
-    return prepare(Scenario(episode_set="village-v2"), 1, 3)
+    return prepare(Scenario(episode_set="open_field-v2"), 1, 3)
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +75,13 @@ def model(episode: Episode) -> Observations:
 def test_a_known_hazard_is_recovered(model: Observations) -> None:
     """Up to what the design cannot tell: a constant may move between level, distance and time effects."""
     for level, base in enumerate(TRUE_LEVEL):
-        for d, near in enumerate((25.0, 75.0, 150.0, 250.0)):
+        for d, near in enumerate((25.0, *(edge + 1.0 for edge in DISTANCE_EDGES_M))):
             for t, when in enumerate((2.0, 10.0, 20.0, 100.0)):
                 (rate,) = model.rates(level, np.array([when]), np.array([near]))
+                true = 0.0 if base is None else math.exp(base + TRUE_DISTANCE[d] + TRUE_TIME[t])
                 if base is None:
                     assert rate == 0.0
-                elif np.array(model.exposure_s)[level, d, t] > 500.0:
-                    true = math.exp(base + TRUE_DISTANCE[d] + TRUE_TIME[t])
+                elif np.array(model.exposure_s)[level, d, t] * true > 10.0:
                     assert rate == pytest.approx(true, rel=0.45), (level, d, t)
 
 
@@ -83,13 +109,22 @@ def test_without_prior_one_factor_gives_counts_over_exposure() -> None:
     assert (nothing, flat.tolist()) == ([None, None], [0.0])
 
 
+def test_a_distance_nobody_flew_at_is_like_the_nearest_that_was() -> None:
+    """Much is known near by, something far, nothing beyond: the hazard does not rise where nothing is known."""
+    events = np.array([[[400.0], [20.0], [0.0], [0.0]]])
+    exposure = np.array([[[1000.0], [1000.0], [0.0], [0.0]]])
+    _, distance, _ = fit_hazard(events, exposure)
+    assert distance[0] - distance[1] == pytest.approx(math.log(20.0), abs=0.2)
+    assert distance[2] == pytest.approx(distance[1]) and distance[3] == pytest.approx(distance[1])
+
+
 def test_alarm_rates_are_shrunk_by_one_event() -> None:
     assert alarm_rates(np.array([2.0, 0.0]), np.array([100.0, 100.0])).tolist() == [3.0 / 200.0, 1.0 / 200.0]
     assert alarm_rates(np.zeros(3), np.ones(3)).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_it_foretells_other_flights_of_the_same_kind(model: Observations) -> None:
-    rows = check(model, made_flights(300, 5000))
+    rows = check(model, made_flights(300, 5000), OPEN.bodies)
     for row, base in zip(rows, TRUE_LEVEL, strict=True):
         assert row.victims == 240
         assert row.issued is not None
@@ -103,24 +138,53 @@ def test_it_foretells_other_flights_of_the_same_kind(model: Observations) -> Non
 
 
 def test_exposure_ends_with_the_first_report() -> None:
-    track = [[[0.0, 0.0]]] * 20
-    flight = FitFlight("random_walk", 1, 0, 20.0, track, [Sighting("victim", 60.0, 0.0, 7.25, 1.0, 2)])
-    events, exposure = count_exposure([flight], 2)
-    assert exposure[0].tolist() == [[0, 0, 0, 0], [5.0, 2.25, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    track = [[[0.0, 0.0, 30.0]]] * 20
+    flight = FitFlight("random_walk", 1, 0, 20.0, track, [Sighting("victim", 60.0, 0.0, 0.5, 7.25, 1.0, 2)])
+    events, exposure = count_exposure([flight], 2, OPEN.bodies)
+    assert exposure[0, 1].tolist() == [5.0, 2.25, 0, 0] and exposure.sum() == 7.25
     assert np.argwhere(events).tolist() == [[0, 1, 1]]
+
+
+def test_exposure_behind_a_wall_counts_as_far_away() -> None:
+    """A wall of 20 dB half way makes 60 m 600: the same flight, other bins."""
+    track = [[[0.0, 0.0, 1.0]]] * 20
+    flight = FitFlight("random_walk", 1, 0, 20.0, track, [Sighting("victim", 60.0, 0.0, 1.0, None, None, None)])
+    _, exposure = count_exposure([flight], 1, WALLED.bodies)
+    assert np.flatnonzero(exposure[0].sum(axis=1)).tolist() == [DISTANCE_EDGES_M.index(500.0) + 1]
 
 
 def test_draws_depend_on_the_transmitter_alone(model: Observations, episode: Episode) -> None:
     """A second condition, or the twin without victims, meets the same luck."""
-    times = np.arange(0.0, 240.25, 0.25)
-    track = KinematicTrack(times, np.zeros((len(times), 4, 2)))
-    one = observe(model, 0, track, episode.devices, 1, 3)
-    turned = observe(model, 0, track, tuple(reversed(episode.devices)), 1, 3)
+    one = observe(model, 0, OPEN, ABOVE, episode.devices, 1, 3)
+    turned = observe(model, 0, OPEN, ABOVE, tuple(reversed(episode.devices)), 1, 3)
     assert (sorted(one.found), one.false_alarms) == (sorted(turned.found), turned.false_alarms)
-    fates = {observe(model, 0, track, episode.devices, seed, 3).found for seed in range(10)}
+    fates = {observe(model, 0, OPEN, ABOVE, episode.devices, seed, 3).found for seed in range(10)}
     assert len(fates) > 5
     decoys = tuple(d for d in episode.devices if d.kind is not DeviceKind.VICTIM)
-    assert observe(model, 0, track, decoys, 1, 3).found == ()
+    assert observe(model, 0, OPEN, ABOVE, decoys, 1, 3).found == ()
+
+
+def test_an_issue_tells_the_constellation_of_its_moment(model: Observations, episode: Episode) -> None:
+    """Issues stand in the order of time, each with the GDOP of the drones in reach of that victim then."""
+    places = np.array([[-100.0, -100.0, 30.0], [100.0, -100.0, 30.0], [100.0, 100.0, 30.0], [-100.0, 100.0, 30.0]])
+    looks = Looks(np.tile(places, (240, 1, 1)), 240.0)
+    victims = [device.track[0, 1:4] for device in episode.devices if device.kind is DeviceKind.VICTIM]
+    told = []
+    for seed in range(10):
+        issued = observe(model, 0, OPEN, looks, episode.devices, seed, 3).issued
+        assert [issue.time_s for issue in issued] == sorted(issue.time_s for issue in issued)
+        told += [issue.gdop for issue in issued]
+    known = {constellation(OPEN, looks, place, 1.0) for place in victims}
+    assert len(told) > 5 and set(told) == known and None not in known
+
+
+def test_behind_walls_victims_are_issued_later(model: Observations, episode: Episode) -> None:
+    """40 dB on every way to the victims: the same luck, and hardly anybody is issued."""
+    shut = np.array([box_row(*device.track[0, 1:3]) for device in episode.devices])
+    assert effective_m(shut, ABOVE.places[0], episode.devices[0].track[0, 1:4]).min() > 2000.0
+    many = [len(observe(model, 2, OPEN, ABOVE, episode.devices, seed, 3).issued) for seed in range(30)]
+    few = [len(observe(model, 2, Scenery(shut, 300.0), ABOVE, episode.devices, seed, 3).issued) for seed in range(30)]
+    assert all(a >= b for a, b in zip(many, few, strict=True)) and sum(few) < 0.5 * sum(many)
 
 
 def test_fit_and_check_flights_belong_to_calibration_and_differ() -> None:
@@ -159,7 +223,11 @@ def age(content: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [(edit, "does not match its sha256"), (forget, "errors"), (age, "schema_version = 9: allowed is 2")],
+    [
+        (edit, "does not match its sha256"),
+        (forget, "errors"),
+        (age, "schema_version = 9: allowed is 3.*fit anew: sar-eval fit-obs"),
+    ],
 )
 def test_an_edited_file_is_refused(
     tmp_path: Path, model: Observations, episode: Episode, change: Callable[[dict[str, Any]], None], said: str

@@ -187,6 +187,7 @@ def fit_observations(
     from sar_eval.stage1.fitcheck import check as check_fit
     from sar_eval.stage1.fitflights import fly_for_fit, plan_flights
     from sar_eval.stage1.observations import fit, write_observations
+    from sar_eval.stage1.sight import scenery_of
 
     if target.exists():
         raise InputError(f"{target}: exists already; a new fit is a new version: choose another name")
@@ -198,7 +199,7 @@ def fit_observations(
         used = fly_for_fit(specs, workers, kept, lambda done: progress.update(task, completed=done))
         fresh = fly_for_fit(others, workers, kept, lambda done: progress.update(task, completed=flights + done))
     model = fit(used, episode, target.stem)
-    rows = check_fit(model, fresh)
+    rows = check_fit(model, fresh, scenery_of(episode).bodies)
     digest = write_observations(model, target)
     if picture is not None:
         draw_check(model, rows, picture)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sar_core.errors import MissingDependencyError
 from sar_core.streams import stream
-from sar_eval.stage1.fitflights import TRACK_STEP_S, FitFlight
-from sar_eval.stage1.kinematics import KinematicTrack
+from sar_eval.stage1.fitflights import FitFlight
 from sar_eval.stage1.observations import VICTIM, Observations, draw_error, first_report_s
+from sar_eval.stage1.sight import nearest_m
 
 Floats = NDArray[np.float64]
 
@@ -46,17 +46,15 @@ class Residual:
     alarms_foretold: float | None
 
 
-def check(model: Observations, flights: Sequence[FitFlight]) -> list[Residual]:
-    """Foretell every victim's fate along its flight's own track, many times over, and compare."""
+def check(model: Observations, flights: Sequence[FitFlight], bodies: Floats) -> list[Residual]:
+    """Foretell every victim's fate along its flight's own track among the world's bodies, many times, and compare."""
     rows = []
     for level, (sigma, kappa) in enumerate(model.levels):
         mine = [flight for flight in flights if flight.level == level]
         flown, foretold, errors, drawn_errors = [], [], [], []
         alarms, alarms_foretold = 0, 0.0
         for flight in mine:
-            track = KinematicTrack(
-                np.arange(len(flight.track), dtype=np.float64) * TRACK_STEP_S, np.array(flight.track)
-            )
+            track = np.array(flight.track)
             for number, seen in enumerate(flight.sightings):
                 if seen.kind != VICTIM:
                     alarms += seen.time_s is not None
@@ -65,7 +63,8 @@ def check(model: Observations, flights: Sequence[FitFlight]) -> list[Residual]:
                 flown.append(math.inf if seen.time_s is None else seen.time_s)
                 errors += [] if seen.error_m is None else [seen.error_m]
                 u, v = stream("fit check", flight.seed, number).random((2, DRAWS))
-                times = [first_report_s(model, level, track, np.array([seen.x, seen.y]), float(x)) for x in u]
+                far = nearest_m(bodies, track, np.array([seen.x, seen.y, seen.z]))
+                times = [first_report_s(model, level, far, flight.search_s, float(x)) for x in u]
                 foretold += [math.inf if t is None else t for t in times]
                 drawn_errors += [
                     draw_error(model.errors[level], float(x))[0] for x, t in zip(v, times, strict=True) if t is not None

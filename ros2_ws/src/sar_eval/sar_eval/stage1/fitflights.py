@@ -22,13 +22,13 @@ from sar_eval.scenario.episodeset import DECOYS, LEVELS, VICTIMS
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.splits import Split
+from sar_eval.stage1.sight import LOOK_S
 from sar_swarm.piloting.controller import Order
 
 Floats = NDArray[np.float64]
 
 PATTERNS = ("partitioned_lawnmower", "random_walk")
 """One that passes everywhere once and one that stays where it began: near and far looks at every moment."""
-TRACK_STEP_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Sighting:
     kind: str
     x: float
     y: float
+    z: float
     time_s: float | None
     error_m: float | None
     views: int | None
@@ -46,7 +47,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class FitFlight:
-    """A flown search: noise level by number, true tracks float[T][N][2] once a second, every transmitter's fate."""
+    """A flown search: noise level by number, true tracks float[T][N][3] every LOOK_S, every transmitter's fate."""
 
     pattern: str
     seed: int
@@ -76,8 +77,8 @@ def observe_flight(spec: Spec) -> FitFlight:
     track: list[list[list[float]]] = []
     while not flight.score.done and flight.score.orders.order is not Order.RETURN:
         flight.advance()
-        if flight.score.orders.order is Order.SEARCH and flight.score.search_time_s >= len(track) * TRACK_STEP_S:
-            track.append([[round(float(v), 2) for v in place[:2]] for place in flight.score.state.position])
+        if flight.score.orders.order is Order.SEARCH and flight.score.search_time_s >= len(track) * LOOK_S:
+            track.append([[round(float(v), 2) for v in place[:3]] for place in flight.score.state.position])
     if flight.score.orders.invalid_reason or flight.swarm.sensing is None:
         raise RunError(
             f"seed {spec.seed}: a flight for the fit is INVALID ({flight.score.orders.invalid_reason or 'no radio'})"
@@ -93,6 +94,7 @@ def observe_flight(spec: Spec) -> FitFlight:
                 kind=device.kind.name.lower(),
                 x=round(float(device.track[0, 1]), 2),
                 y=round(float(device.track[0, 2]), 2),
+                z=round(float(device.track[0, 3]), 2),
                 time_s=None if issue is None else round(issue.report.time_s - begin, 3),
                 error_m=None if error is None else round(error, 4),
                 views=None if issue is None else issue.report.views,
@@ -123,7 +125,10 @@ def _read(path: Path) -> list[FitFlight]:
         try:
             raw: dict[str, Any] = json.loads(line)
             sightings = [Sighting(**item) for item in raw.pop("sightings")]
-            flights.append(FitFlight(**raw, sightings=sightings))
+            flight = FitFlight(**raw, sightings=sightings)
+            if np.array(flight.track).shape[2:] != (3,):
+                raise ValueError("its track has no altitude; fly it again")
+            flights.append(flight)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}:{number}: not a flight for the fit ({error})") from error
     return flights

@@ -1,8 +1,10 @@
-"""Stage 1's flights: points that fly the swarm's patterns over an empty plane, compiled, many missions per call.
+"""Stage 1's flights: points that fly the swarm's patterns in one plane, compiled, many missions per call.
 
-Every drone hears every other at once and without loss. What the search needs of the world is its area, where drones
-start and how long they search. Routes and draws are the swarm's own code; a reactive pattern's decisions are its
-compiled twin's or, where it has none, its own, for which the compiled flight stops and asks.
+Every drone hears every other at once and without loss. What the search needs of the world is its area, the volumes that
+reach up to its altitude, where drones start and how long they search. Routes and draws are the swarm's own code; a
+reactive pattern's decisions are its compiled twin's or, where it has none, its own, for which the compiled flight stops
+and asks. Ways lead round volumes; a goal inside one is moved to the nearest free place, and one to which no way leads
+counts as reached, and to its drone's memory as visited.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_core.compiled import compiled
-from sar_eval.scenario.model import Episode
+from sar_core.compiled import compiled, inlined
+from sar_eval.scenario.model import FENCE_MARGIN_M, Episode
+from sar_eval.stage1.detours import MOST, approach_free, lay
+from sar_eval.stage1.volumes import NOTHING, SPARE_M, Volumes, blocked, free_place, make_volumes
 from sar_sim.vehicle.kinematic import COURSE, SPEED, STATE, Agility, X, Y, approach, corner_speed, halt
 from sar_swarm.piloting.controller import ABEAM_M
 from sar_swarm.piloting.navigation import Chart
@@ -35,12 +39,16 @@ FIRST_DRAWS = 64
 """Random steps drawn before a flight; one that needs more gets twice as many."""
 _ROUTE, _ASK = -1, 0
 """What decides where to next besides the compiled copies: the fixed route, or the pattern's own code."""
+_UNLAID = -1
+"""There is no way to the goal yet."""
+VIA_ACCEPT_M = 2.0
+"""How near a point of a way counts as reached, once the next one is in sight."""
 _PHEROMONE, _FIELD, _WANDER = int(Twin.PHEROMONE), int(Twin.FIELD), int(Twin.WANDER)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KinematicTask:
-    """One mission to fly: the pattern by name, its place and time, and the key (seed, episode) of its draws."""
+    """One mission to fly: the pattern by name, its place and time, the key (seed, episode) of its draws, volumes."""
 
     pattern: str
     key: tuple[int, int]
@@ -50,6 +58,7 @@ class KinematicTask:
     duration_s: float
     agility: Agility
     starts: tuple[tuple[float, float], ...]
+    volumes: Volumes = NOTHING
 
     @property
     def drones(self) -> int:
@@ -81,12 +90,15 @@ class _Rules(NamedTuple):
 
 def task_of(episode: Episode) -> KinematicTask:
     """The Stage-1 mission of an episode: same pattern, area, start places, speed, limits and search time."""
-    s = episode.scenario
+    s, w = episode.scenario, episode.world
     corner = Chart.corner_speed_mps
     agility = Agility(s.speed_mps, s.acceleration_mps2, math.radians(s.turn_rate_dps), corner, STEP_S)
     starts = tuple((float(x), float(y)) for x, y in episode.spawns[:, :2])
     key = (episode.seed, episode.index)
-    return KinematicTask(s.pattern, key, episode.world.area, s.swath_m, s.overlap, s.duration_s, agility, starts)
+    (west, south), (east, north) = w.fence.min(axis=0) + FENCE_MARGIN_M, w.fence.max(axis=0) - FENCE_MARGIN_M
+    bounds = float(west), float(south), float(east), float(north)
+    volumes = make_volumes(w.obstacles, episode.altitude_m, Chart.clearance_m, bounds)
+    return KinematicTask(s.pattern, key, w.area, s.swath_m, s.overlap, s.duration_s, agility, starts, volumes)
 
 
 class _Search(NamedTuple):
@@ -99,7 +111,7 @@ class _Search(NamedTuple):
     goals: Floats
     """[N, 2]: where each flies to; NaN where that is still to be chosen."""
     ends: Floats
-    """[N]: speed at the goal (m/s)."""
+    """[N]: speed at the point flown to (m/s)."""
     legs: Ints
     """[N]: goals reached."""
     walks: Floats
@@ -108,6 +120,14 @@ class _Search(NamedTuple):
     """[N, C, 2]: each drone's memory, as in patterns.Walk."""
     latest: Floats
     """[N, N + 1, 2]"""
+    ways: Floats
+    """[N, MOST, 2]: among volumes, each drone's way to its goal."""
+    points: Ints
+    """[N]: points of that way, the goal the last."""
+    at: Ints
+    """[N]: the point flown to."""
+    spare: Floats
+    """[N]: how far any volume is at least (m)."""
 
 
 def _at_rest(starts: Floats, steps: int) -> _Search:
@@ -117,13 +137,91 @@ def _at_rest(starts: Floats, steps: int) -> _Search:
     state[:, X], state[:, Y] = starts[:, 0], starts[:, 1]
     track = np.empty((steps + 1, n, 2))
     track[0] = starts
-    memory = np.full((n, MEMORY * n, 2), np.nan), np.full((n, n + 1, 2), np.nan)
-    return _Search(track, state, np.full((n, 2), np.nan), np.zeros(n), np.zeros(n, np.int64), np.zeros((n, 4)), *memory)
+    return _Search(
+        track,
+        state,
+        goals=np.full((n, 2), np.nan),
+        ends=np.zeros(n),
+        legs=np.zeros(n, np.int64),
+        walks=np.zeros((n, 4)),
+        visited=np.full((n, MEMORY * n, 2), np.nan),
+        latest=np.full((n, n + 1, 2), np.nan),
+        ways=np.empty((n, MOST, 2)),
+        points=np.zeros(n, np.int64),
+        at=np.full(n, _UNLAID, np.int64),
+        spare=np.zeros(n),
+    )
+
+
+@inlined
+def _arrival(rules: _Rules, route: Floats, length: int, leg: int, x: float, y: float, gx: float, gy: float) -> float:
+    """How fast to arrive at a goal coming from (x, y): by a route's next point, where there is one."""
+    known = rules.rule == _ROUTE and leg + 1 < length
+    cx = route[leg + 1, 0] if known else np.nan
+    cy = route[leg + 1, 1] if known else np.nan
+    return corner_speed(x, y, gx, gy, cx, cy, rules.accept, rules.agility)
+
+
+@inlined
+def _head(rules: _Rules, route: Floats, length: int, search: _Search, i: int, k: int, x: float, y: float) -> None:
+    """Let drone i fly from (x, y) to point k of its way."""
+    way = search.ways[i]
+    search.at[i] = k
+    if k + 1 < search.points[i]:
+        search.ends[i] = corner_speed(
+            x, y, way[k, 0], way[k, 1], way[k + 1, 0], way[k + 1, 1], ROUTE_ACCEPT_M, rules.agility
+        )
+    else:
+        search.ends[i] = _arrival(rules, route, length, search.legs[i], x, y, way[k, 0], way[k, 1])
+
+
+@compiled
+def _set_out(
+    rules: _Rules, volumes: Volumes, route: Floats, length: int, search: _Search, i: int, x: float, y: float
+) -> None:
+    """Lay drone i's way from (x, y) to its goal, which is moved if it is not free; without a way it is given up."""
+    gx, gy = search.goals[i]
+    fx, fy = free_place(volumes, gx, gy)
+    there = (fx != gx or fy != gy) and math.hypot(fx - x, fy - y) < rules.accept
+    search.points[i] = 0 if there or math.isnan(fx) else lay(volumes, x, y, fx, fy, search.ways[i])
+    if search.points[i] > 0:
+        search.goals[i, 0], search.goals[i, 1] = fx, fy
+        _head(rules, route, length, search, i, 0, x, y)
+        return
+    row = int(search.walks[i, ENTERED]) % search.visited.shape[1]
+    search.visited[i, row, 0], search.visited[i, row, 1] = gx, gy
+    search.walks[i, ENTERED] += 1.0
+    _reached(search, i)
+
+
+@inlined
+def _reached(search: _Search, i: int) -> None:
+    search.goals[i, 0], search.goals[i, 1] = np.nan, np.nan
+    search.at[i] = _UNLAID
+    search.legs[i] += 1
+
+
+@compiled
+def _turn(rules: _Rules, rows: Floats, route: Floats, length: int, search: _Search, i: int, past: bool) -> None:
+    """Near a point of its way, fly on to the next as soon as that is in sight; past it and not in sight, lay anew."""
+    k = search.at[i]
+    way, state = search.ways[i], search.state[i]
+    if not blocked(rows, state[X], state[Y], way[k + 1, 0], way[k + 1, 1], 0.0):
+        _head(rules, route, length, search, i, k + 1, way[k, 0], way[k, 1])
+    elif past:
+        search.at[i] = _UNLAID
 
 
 @compiled
 def _fly_on(
-    rules: _Rules, routes: Floats, lengths: Ints, draws: Floats, search: _Search, step: int, drone: int
+    rules: _Rules,
+    volumes: Volumes,
+    routes: Floats,
+    lengths: Ints,
+    draws: Floats,
+    search: _Search,
+    step: int,
+    drone: int,
 ) -> tuple[int, int]:
     """Fly on from this drone's turn in this step; (last step, N) when all is done.
 
@@ -135,6 +233,8 @@ def _fly_on(
     a = rules.agility
     track, state, goals, ends, legs = search.track, search.state, search.goals, search.ends, search.legs
     walks, visited, latest = search.walks, search.visited, search.latest
+    at, spare = search.at, search.spare
+    among = volumes.rows.shape[0] > 0
     peers = np.empty((n, 2))
     for k in range(step, rules.steps + 1):
         resting = True
@@ -150,10 +250,7 @@ def _fly_on(
                 if rules.rule == _ROUTE:
                     if legs[i] < lengths[i]:
                         goals[i] = routes[i, legs[i]]
-                        after = legs[i] + 1
-                        cx = routes[i, after, 0] if after < lengths[i] else np.nan
-                        cy = routes[i, after, 1] if after < lengths[i] else np.nan
-                        ends[i] = corner_speed(x, y, goals[i, 0], goals[i, 1], cx, cy, rules.accept, a)
+                        ends[i] = _arrival(rules, routes[i], lengths[i], legs[i], x, y, goals[i, 0], goals[i, 1])
                 else:
                     gx, gy = np.nan, np.nan
                     if rules.rule == _PHEROMONE:
@@ -166,17 +263,30 @@ def _fly_on(
                         return k, i
                     goals[i, 0], goals[i, 1] = gx, gy
                     ends[i] = corner_speed(x, y, gx, gy, np.nan, np.nan, rules.accept, a)
+            if among and not math.isnan(goals[i, 0]) and (at[i] == _UNLAID or state[i, SPEED] <= 0.0):
+                resting = False
+                _set_out(rules, volumes, routes[i], lengths[i], search, i, x, y)
             if math.isnan(goals[i, 0]):
                 halt(state[i], a)
+                spare[i] = 0.0
             else:
                 resting = False
-                approach(state[i], goals[i, 0], goals[i, 1], ends[i], a)
-                dx, dy = goals[i, 0] - state[i, X], goals[i, 1] - state[i, Y]
+                last = not among or at[i] == search.points[i] - 1
+                if among:
+                    gx, gy = search.ways[i, at[i]]
+                    spare[i] = approach_free(volumes.rows, state[i], gx, gy, ends[i], a, spare[i])
+                else:
+                    gx, gy = goals[i]
+                    approach(state[i], gx, gy, ends[i], a)
+                dx, dy = gx - state[i, X], gy - state[i, Y]
                 left = math.sqrt(dx * dx + dy * dy)
                 behind = dx * math.cos(state[i, COURSE]) + dy * math.sin(state[i, COURSE]) < 0.0
-                if left < rules.accept or (left < rules.abeam and behind):
-                    goals[i] = np.nan
-                    legs[i] += 1
+                if left < (rules.accept if last else VIA_ACCEPT_M) or (left < rules.abeam and behind):
+                    if last:
+                        _reached(search, i)
+                    else:
+                        past = behind or left < SPARE_M
+                        _turn(rules, volumes.rows, routes[i], lengths[i], search, i, past)
             track[k, i, 0], track[k, i, 1] = state[i, X], state[i, Y]
         drone = 0
         if resting and state[:, SPEED].max() <= 0.0:
@@ -237,7 +347,7 @@ def fly(task: KinematicTask) -> KinematicTrack:
     search = _at_rest(np.array(task.starts), steps)
     step, drone = 1, 0
     while True:
-        step, drone = _fly_on(rules, routes, lengths, draws, search, step, drone)
+        step, drone = _fly_on(rules, task.volumes, routes, lengths, draws, search, step, drone)
         if drone == task.drones:
             break
         if rule == _ASK:

@@ -24,9 +24,10 @@ from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import share_dir
 from sar_eval.stage1.kinematics import KinematicTrack, fly, task_of
 from sar_eval.stage1.observations import Observations, load_observations, observe
+from sar_eval.stage1.sight import Scenery, looks_of, scenery_of
 from sar_swarm.piloting.patternlist import LEARNED, canonical
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 COVERED = 0.95
 OBSERVATIONS = "observations-v2"
 
@@ -84,16 +85,17 @@ class _Job:
 
 
 @cache
-def _prepared(scenario: str, observations: Path) -> tuple[Episode, Observations, str]:
+def _prepared(scenario: str, observations: Path) -> tuple[Episode, Scenery, Observations, str]:
     """World and statistics, read once per process; the rest of an episode is the set's to say."""
     episode = prepare(Scenario.model_validate_json(scenario), 0, 0)
-    return episode, *load_observations(observations, episode)
+    model, digest = load_observations(observations, episode)
+    return episode, scenery_of(episode), model, digest
 
 
 def fly_job(job: _Job) -> list[dict[str, Any]]:
     """The rows of one seed and episode, by policy."""
     matrix = job.matrix
-    base, model, digest = _prepared(matrix.scenario.model_dump_json(exclude_unset=True), matrix.observations)
+    base, scenery, model, digest = _prepared(matrix.scenario.model_dump_json(exclude_unset=True), matrix.observations)
     assert base.drawn_from is not None
     level = base.drawn_from.level(job.index)
     devices = base.drawn_from.devices(job.index, base.scenario.victim_absent)
@@ -102,21 +104,24 @@ def fly_job(job: _Job) -> list[dict[str, Any]]:
         given = {"pattern": policy, "sigma": level.sigma, "kappa": level.kappa}
         scenario = base.scenario.model_copy(update=given)
         episode = replace(base, scenario=scenario, seed=job.seed, index=job.index, devices=devices)
-        rows.append(row_of(episode, fly(task_of(episode)), model, digest))
+        rows.append(row_of(episode, fly(task_of(episode)), scenery, model, digest))
     return rows
 
 
-def row_of(episode: Episode, track: KinematicTrack, model: Observations, digest: str) -> dict[str, Any]:
+def row_of(
+    episode: Episode, track: KinematicTrack, scenery: Scenery, model: Observations, digest: str
+) -> dict[str, Any]:
     """What one flight comes to: coverage by the referee's code, findings drawn from the statistics, the return."""
     s = episode.scenario
     cover = sweep(episode.world.area, track.times_s, track.positions, steps_m=COARSE)
     level = model.level_of(s.sigma, s.kappa)
-    outcome = observe(model, level, track, episode.devices, episode.seed, episode.index)
-    issued, found = min(outcome.issued, default=None), min(outcome.found, default=None)
+    looks = looks_of(track, episode.altitude_m)
+    outcome = observe(model, level, scenery, looks, episode.devices, episode.seed, episode.index)
+    first_issued, first_found = next(iter(outcome.issued), None), next(iter(outcome.found), None)
     counts = Counts(
         new_cells=cover.scanned_cells,
         confirmed_victims=len(outcome.found),
-        triangulations=sum(views for _, _, views in outcome.found),
+        triangulations=sum(issue.views for issue in outcome.found),
         idle_steps=idle_steps(track.times_s, track.positions),
         collisions=0,
         geofence_breaches=0,
@@ -144,9 +149,11 @@ def row_of(episode: Episode, track: KinematicTrack, model: Observations, digest:
         "issues": len(outcome.issued) + outcome.false_alarms,
         "detections": len(outcome.found),
         "displaced": len(outcome.issued) - len(outcome.found),
-        "time_to_first_detection_s": None if found is None else round(found[0], 3),
-        "localization_error_m": None if issued is None else round(issued[1], 3),
-        "errors_m": [round(error, 3) for _, error, _ in sorted(outcome.issued)],
+        "time_to_first_detection_s": None if first_found is None else round(first_found.time_s, 3),
+        "localization_error_m": None if first_issued is None else round(first_issued.error_m, 3),
+        "gdop": None if first_issued is None else _rounded(first_issued.gdop),
+        "errors_m": [round(issue.error_m, 3) for issue in outcome.issued],
+        "gdops": [_rounded(issue.gdop) for issue in outcome.issued],
         "false_alarms": outcome.false_alarms,
         "search_time_s": round(float(track.times_s[-1]), 3),
         "path_m": round(track.path_m, 3),

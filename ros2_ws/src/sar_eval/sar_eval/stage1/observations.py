@@ -1,13 +1,14 @@
 """What Stage 1 knows of sensing: statistics of full-chain flights, fitted, versioned, and bound to what was flown.
 
 - A victim's issue comes with hazard exp(level + distance + time) per second, fitted to counts over exposure (Poisson).
-  Distance is that to the nearest drone, time is search time, both in bins; their effects are shrunk towards none
-  (normal prior, standard deviation 1 in log rate). A level at which nothing was issued has hazard 0.
+  Distance is that to the nearest drone in effective metres (`sight`), time is search time, both in bins. Effects are
+  shrunk, time's towards none and each distance's towards the next nearer one's (normal priors, standard deviation 1 in
+  log rate). A level at which nothing was issued has hazard 0.
 - Its error, right or not, and its number of views are drawn together from those seen at that level.
 - A decoy is issued with a rate by kind and level, each level's shrunk towards the kind's own by the weight of one
   event.
 
-Not in it: walls and trees between drone and victim, how drones stand to each other, wind, attitude, the link.
+Not in it: how drones stand to each other, echoes, wind, attitude, the link.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +29,17 @@ from sar_core.errors import ContractError, InputError, MissingDataError, RunErro
 from sar_core.streams import stream
 from sar_eval.scenario.episodeset import LEVELS
 from sar_eval.scenario.model import Episode
-from sar_eval.stage1.fitflights import TRACK_STEP_S, FitFlight
-from sar_eval.stage1.kinematics import KinematicTrack
+from sar_eval.stage1.fitflights import FitFlight
+from sar_eval.stage1.sight import LOOK_S, Looks, Scenery, constellation, nearest_m, scenery_of
 from sar_sim.judging.scoring import NEAR_M
 from sar_sim.radio.devices import Device, DeviceKind
 
 Floats = NDArray[np.float64]
 
-SCHEMA_VERSION = 2
-DISTANCE_EDGES_M = (50.0, 100.0, 200.0)
+SCHEMA_VERSION = 3
+DISTANCE_EDGES_M = (50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0)
+"""Effective metres. A drone at 30 m is hardly nearer than the first; at 300 m in the open half of a phone's frames
+arrive, and every doubling, or 6 dB in the way, is a bin or two."""
 TIME_EDGES_S = (5.0, 15.0, 30.0)
 PRIOR_STD = 1.0
 VICTIM = DeviceKind.VICTIM.name.lower()
@@ -78,7 +81,7 @@ class Observations:
         return self.levels.index((sigma, kappa))
 
     def rates(self, level: int, times_s: Floats, distances_m: Floats) -> Floats:
-        """Hazard (1/s) of a victim's issue at these search times and distances, both [K]."""
+        """Hazard (1/s) of a victim's issue at these search times and effective distances, both [K]."""
         base = self.log_level[level]
         if base is None:
             return np.zeros(len(times_s))
@@ -88,42 +91,45 @@ class Observations:
         return rates
 
 
+class Issue(NamedTuple):
+    """A victim issued: search time, error, views, and the GDOP of the drones in reach of it then (None: undefined)."""
+
+    time_s: float
+    error_m: float
+    views: int
+    gdop: float | None
+
+
 @dataclass(frozen=True)
 class SensingOutcome:
-    """What sensing came to in one mission: per victim issued its search time s, error m and views; decoy alarms."""
+    """What sensing came to in one mission: victims' issues in the order of time, and the number of decoy alarms."""
 
-    issued: tuple[tuple[float, float, int], ...]
+    issued: tuple[Issue, ...]
     false_alarms: int
 
     @property
-    def found(self) -> tuple[tuple[float, float, int], ...]:
+    def found(self) -> tuple[Issue, ...]:
         """Those right at issue."""
-        return tuple(issue for issue in self.issued if issue[1] <= NEAR_M)
+        return tuple(issue for issue in self.issued if issue.error_m <= NEAR_M)
 
 
-def nearest_m(positions: Floats, place: Floats) -> Floats:
-    """Horizontal distance [K] from a place [2] to the nearest of the drones at positions [K, N, 2]."""
-    gaps = positions - place
-    nearest: Floats = np.sqrt(np.min(gaps[..., 0] ** 2 + gaps[..., 1] ** 2, axis=1))
-    return nearest
-
-
-def count_exposure(flights: Sequence[FitFlight], levels: int) -> tuple[Floats, Floats]:
-    """Issues of victims and victim-seconds before them, both [L, D, T]."""
+def count_exposure(flights: Sequence[FitFlight], levels: int, bodies: Floats) -> tuple[Floats, Floats]:
+    """Issues of victims and victim-seconds before them, both [L, D, T], among what stands in the world (`Scenery`)."""
     shape = (levels, len(DISTANCE_EDGES_M) + 1, len(TIME_EDGES_S) + 1)
     events, exposure = np.zeros(shape), np.zeros(shape)
     for flight in flights:
         track = np.array(flight.track)
-        starts = np.arange(len(track)) * TRACK_STEP_S
+        starts = np.arange(len(track)) * LOOK_S
         for seen in flight.sightings:
             if seen.kind != VICTIM:
                 continue
             end = flight.search_s if seen.time_s is None else seen.time_s
-            d = np.searchsorted(DISTANCE_EDGES_M, nearest_m(track, np.array([seen.x, seen.y])), side="right")
+            far = nearest_m(bodies, track, np.array([seen.x, seen.y, seen.z]))
+            d = np.searchsorted(DISTANCE_EDGES_M, far, side="right")
             t = np.searchsorted(TIME_EDGES_S, starts, side="right")
-            np.add.at(exposure[flight.level], (d, t), np.clip(end - starts, 0.0, TRACK_STEP_S))
+            np.add.at(exposure[flight.level], (d, t), np.clip(end - starts, 0.0, LOOK_S))
             if seen.time_s is not None:
-                k = min(int(seen.time_s / TRACK_STEP_S), len(track) - 1)
+                k = min(int(seen.time_s / LOOK_S), len(track) - 1)
                 events[flight.level, d[k], t[k]] += 1.0
     return events, exposure
 
@@ -133,7 +139,8 @@ def fit_hazard(
 ) -> tuple[list[float | None], Floats, Floats]:
     """Log rates by level, and log effects of distance and time, of counts over exposure [L, D, T].
 
-    Newton's method on the penalised Poisson likelihood; levels without an event take no part and get None.
+    Newton's method on the penalised Poisson likelihood; levels without an event take no part and get None. A distance's
+    effect is held to the next nearer one's, so that a bin nothing was flown in is like the nearest one flown.
     """
     seen = [k for k in range(len(events)) if events[k].sum() > 0.0]
     distances, times = events.shape[1:]
@@ -151,13 +158,16 @@ def fit_hazard(
                     counts.append(events[level, d, t])
                     spans.append(exposure[level, d, t])
     design, y, offset = np.array(rows), np.array(counts), np.log(spans)
-    penalty = np.full(width, prior_std**-2)
-    penalty[: len(seen)] = 1e-6
+    penalty = np.diag(np.full(width, prior_std**-2))
+    penalty[: len(seen), : len(seen)] = 1e-6 * np.eye(len(seen))
+    steps = np.eye(distances) - np.eye(distances, k=-1)
+    near, far = len(seen), len(seen) + distances
+    penalty[near:far, near:far] = prior_std**-2 * steps.T @ steps
     beta = np.zeros(width)
     beta[: len(seen)] = [math.log(events[level].sum() / exposure[level].sum()) for level in seen]
     for _ in range(100):
         mean = np.exp(np.minimum(design @ beta + offset, 50.0))
-        step = np.linalg.solve((design.T * mean) @ design + np.diag(penalty), design.T @ (y - mean) - penalty * beta)
+        step = np.linalg.solve((design.T * mean) @ design + penalty, design.T @ (y - mean) - penalty @ beta)
         beta += np.clip(step, -2.0, 2.0)
         if np.abs(step).max() < 1e-10:
             break
@@ -191,7 +201,7 @@ def alarm_rates(events: Floats, exposure: Floats) -> Floats:
 def fit(flights: Sequence[FitFlight], episode: Episode, name: str) -> Observations:
     """Statistics of these flights; ``episode`` is one of them, prepared, and tells world, link budget, calibration."""
     resolved = episode.resolved()
-    events, exposure = count_exposure(flights, len(LEVELS))
+    events, exposure = count_exposure(flights, len(LEVELS), scenery_of(episode).bodies)
     log_level, log_distance, log_time = fit_hazard(events, exposure)
     errors = []
     for level in range(len(LEVELS)):
@@ -225,7 +235,13 @@ def fit(flights: Sequence[FitFlight], episode: Episode, name: str) -> Observatio
 
 
 def observe(
-    model: Observations, level: int, track: KinematicTrack, devices: Sequence[Device], seed: int, index: int
+    model: Observations,
+    level: int,
+    scenery: Scenery,
+    looks: Looks,
+    devices: Sequence[Device],
+    seed: int,
+    index: int,
 ) -> SensingOutcome:
     """Draw what sensing came to; draws depend on (seed, episode, transmitter) alone, so conditions share them."""
     issued = []
@@ -233,26 +249,29 @@ def observe(
     for device in devices:
         when, how_well, cry = stream("stage1 observation", seed, index, device.address).random(3)
         if device.kind is DeviceKind.VICTIM:
-            time_s = first_report_s(model, level, track, device.track[0, 1:3], when)
+            place = device.track[0, 1:4]
+            far = nearest_m(scenery.bodies, looks.places, place)
+            time_s = first_report_s(model, level, far, looks.search_s, when)
             if time_s is not None:
-                issued.append((time_s, *draw_error(model.errors[level], how_well)))
+                error_m, views = draw_error(model.errors[level], how_well)
+                issued.append(Issue(time_s, error_m, views, constellation(scenery, looks, place, time_s)))
             continue
         rate = model.alarm_rate_per_s[device.kind.name.lower()][level]
-        alarms += bool(cry < -math.expm1(-rate * float(track.times_s[-1])))
-    return SensingOutcome(tuple(issued), alarms)
+        alarms += bool(cry < -math.expm1(-rate * looks.search_s))
+    return SensingOutcome(tuple(sorted(issued, key=lambda issue: issue[:3])), alarms)
 
 
-def first_report_s(model: Observations, level: int, track: KinematicTrack, place: Floats, u: float) -> float | None:
-    """When the hazard along a track has used up -log(1 - u); None if the search ends before."""
-    times = track.times_s
-    step = np.diff(times)
-    total = np.cumsum(model.rates(level, times[:-1], nearest_m(track.positions[:-1], place)) * step)
+def first_report_s(model: Observations, level: int, far_m: Floats, search_s: float, u: float) -> float | None:
+    """When the hazard at effective distances [T], one each LOOK_S, has used up -log(1 - u); None if never."""
+    starts: Floats = np.arange(len(far_m), dtype=np.float64) * LOOK_S
+    step = np.clip(search_s - starts, 0.0, LOOK_S)
+    total = np.cumsum(model.rates(level, starts, far_m) * step)
     wanted = -math.log1p(-u)
     k = int(np.searchsorted(total, wanted, side="right"))
     if k >= len(total):
         return None
     before = total[k - 1] if k else 0.0
-    return float(times[k] + step[k] * (wanted - before) / (total[k] - before))
+    return float(starts[k] + step[k] * (wanted - before) / (total[k] - before))
 
 
 def draw_error(seen: tuple[tuple[float, int], ...], u: float) -> tuple[float, int]:
@@ -298,7 +317,10 @@ def load_observations(path: Path, episode: Episode) -> tuple[Observations, str]:
         digest = raw.pop("sha256")
         version = raw.pop("schema_version")
         if version != SCHEMA_VERSION:
-            raise ContractError(f"{path}: schema_version = {version}: allowed is {SCHEMA_VERSION}")
+            raise ContractError(
+                f"{path}: schema_version = {version}: allowed is {SCHEMA_VERSION}, whose distances are "
+                "effective metres; fit anew: sar-eval fit-observations"
+            )
         model = Observations(**{key: _frozen(value) for key, value in raw.items()})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ContractError(f"{path}: not a file of observation statistics ({error})") from error
