@@ -13,7 +13,7 @@ from sar_swarm.piloting.patternlist import register
 register(EXPANDING_SQUARE)
 both = (EXPANDING_SQUARE.name, "partitioned_lawnmower")
 
-matrix = plan(Scenario(episode_set="village-v1"), both, seeds=[0], episodes=[0], data=default_observations())
+matrix = plan(Scenario(episode_set="village-v2"), both, seeds=[0], episodes=[0], data=default_observations())
 for row in fly_matrix(matrix, 1, lambda _: None):
     print(f"Stage 1             {row['policy']:22} {row['coverage_240s']:6.1%} covered in 240 s")
 

@@ -25,7 +25,7 @@ from sar_swarm.planning.routes import Area
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
-SCENARIO = Scenario(episode_set="village-v1")
+SCENARIO = Scenario(episode_set="village-v2")
 PACKAGE = """
 import numpy as np
 from sar_swarm.piloting.patternlist import Pattern
@@ -69,7 +69,7 @@ def test_a_decision_without_a_compiled_copy_flies_stage_1_by_its_own_code(
     name: str, own: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The shipped ones asked that way fly as their copies do; where the last digit differs a way may part later on."""
-    task = task_of(prepare(Scenario(episode_set="village-v1", pattern=name, duration_s=60.0), 1, 3))
+    task = task_of(prepare(Scenario(episode_set="village-v2", pattern=name, duration_s=60.0), 1, 3))
     copy = fly(task)
     pattern = find(name)
     monkeypatch.setitem(patternlist._PATTERNS, name, Pattern(name, pattern.rule, decide=pattern.decide))

@@ -3,7 +3,7 @@
     python tests/oracles/story.py --out story.json        # fly all of it, ten minutes on two cores
     python tests/oracles/story.py --against story.json    # the same, and say what differs; exit code 2 if anything
 
-24 episodes (four worlds by six patterns, with sensing, two of them with faults) and the Stage-1 file of village-v1.
+24 episodes (four worlds by six patterns, with sensing, two of them with faults) and the Stage-1 file of village-v2.
 Only the command line is used, and bags are decoded by a library that did not write them, so that no module of ours has
 to be where it was. Positions depend on OpenBLAS's choice of kernels in their last digits: compare on one machine.
 """
@@ -50,7 +50,7 @@ def episode(number: int, folder: Path) -> tuple[str, dict[str, str]]:
     scenario = {"world": world, "pattern": pattern, "duration_s": DURATION_S, "faults": FAULTS.get(name, [])}
     config = folder / f"{name}.yaml"
     config.write_text(yaml.safe_dump(scenario))
-    words = ("--config", config, "--episode-set", f"{world}-v1", "--seed", number, "--episode", number)
+    words = ("--config", config, "--episode-set", f"{world}-v2", "--seed", number, "--episode", number)
     line = sar_eval("run", *words, "--out", folder, "--json")
     record = json.loads(line)
     result = {key: value for key, value in record["result"].items() if key not in VERSION_KEYS}

@@ -26,7 +26,7 @@ class Flown(unittest.TestCase):
             "7 of 7 groups of kernels compiled",
             "4000 Stage-1 episodes",
             "the median seeds are",
-            "village-v1: 3 seeds x 2 episodes x 1 pattern; 6 flights to fly, about",
+            "village-v2: 3 seeds x 2 episodes x 1 pattern; 6 flights to fly, about",
             "read runs/median_seeds/report/RESULTS.md, look at runs/median_seeds/report/report.html",
         ):
             assert said in told, told

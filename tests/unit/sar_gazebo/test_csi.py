@@ -43,7 +43,7 @@ def test_episode_comes_back_as_it_was_staged() -> None:
 
 
 def test_episode_of_a_fixed_set_comes_back() -> None:
-    episode = prepare(Scenario(episode_set="village-v1"), 1, 7, TIER)
+    episode = prepare(Scenario(episode_set="village-v2"), 1, 7, TIER)
     assert read_episode(parameters(episode).__getitem__).config_sha256 == episode.config_sha256
 
 

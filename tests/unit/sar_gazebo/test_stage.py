@@ -120,7 +120,7 @@ def test_vehicles_stand_where_the_embedded_simulator_puts_them(tmp_path: Path) -
 
 
 def test_the_system_reads_back_what_was_staged(tmp_path: Path) -> None:
-    episode = prepare(Scenario(episode_set="village-v1", drones=3), 1, 9, TIER)
+    episode = prepare(Scenario(episode_set="village-v2", drones=3), 1, 9, TIER)
     _, tree = staged_tree(tmp_path, episode)
     (plugin,) = (n for n in tree.walk() if n.attributes.get("name", "").endswith("PythonSystemLoader"))
     values = {child.tag: child.text for child in plugin.children}

@@ -59,7 +59,7 @@ def flown_by(record: Record, tier: str = "sih", **autopilot: str) -> Record:
         ("vehicle", "configs/vehicles/x500.yaml or .*/px4_params/x500.params"),
         ("radio", "configs/radio/open_ground.yaml"),
         ("calibration", "configs/calibration/default.json"),
-        ("episode_set", "configs/episodes/village-v1.json"),
+        ("episode_set", "configs/episodes/village-v2.json"),
         ("policy", "None"),
     ],
 )

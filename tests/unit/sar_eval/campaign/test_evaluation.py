@@ -44,7 +44,7 @@ def test_a_campaign_follows_from_the_files_median_seeds(stage1: Path) -> None:
     made = follow(stage1, SMALL)
     seeds = {task.seed for task in made.plan.tasks}
     assert len(made.plan) == len(seeds) * len(SMALL.episodes) * len(SMALL.patterns) * 2 and 2 in seeds
-    assert {task.scenario.episode_set for task in made.plan.tasks} == {"village-v1"}
+    assert {task.scenario.episode_set for task in made.plan.tasks} == {"village-v2"}
     assert str(stage1.parent) not in str(made.manifest), "the same campaign wherever its folder lies"
 
 

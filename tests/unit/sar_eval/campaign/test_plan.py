@@ -18,12 +18,12 @@ def test_the_plan_is_the_product_in_a_fixed_order(plan):
     assert len(plan) == 2 * 2 * 2 * 3
     assert len(set(plan.keys)) == 24
     assert plan.keys[:4] == (
-        "village-v1-boustrophedon-2x-embedded-s004-e000",
-        "village-v1-boustrophedon-2x-embedded-s004-e001",
-        "village-v1-boustrophedon-2x-embedded-s004-e002",
-        "village-v1-boustrophedon-2x-embedded-s001-e000",
+        "village-v2-boustrophedon-2x-embedded-s004-e000",
+        "village-v2-boustrophedon-2x-embedded-s004-e001",
+        "village-v2-boustrophedon-2x-embedded-s004-e002",
+        "village-v2-boustrophedon-2x-embedded-s001-e000",
     )
-    assert plan.keys[-1] == "village-v1-spiral-2x-embedded-s001-e002-absent"
+    assert plan.keys[-1] == "village-v2-spiral-2x-embedded-s001-e002-absent"
     for task in plan.tasks[::5]:
         assert task.prepare().episode_id == task.key
 

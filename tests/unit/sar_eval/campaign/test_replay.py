@@ -16,7 +16,7 @@ from sar_eval.scenario.prepare import prepare
 
 @pytest.fixture(scope="module")
 def episode() -> Episode:
-    return prepare(Scenario(drones=2, episode_set="village-v1", world="village"), 3, 7)
+    return prepare(Scenario(drones=2, episode_set="village-v2", world="village"), 3, 7)
 
 
 def result(flown: Episode, **changes: Any) -> dict[str, Any]:

@@ -31,7 +31,7 @@ for given in json.loads(sys.argv[1]):
 print(json.dumps({"groups": groups, "kernels": len(before), "flown": flown, "late": sorted(known() - before)}))
 """
 CASES = (
-    {"world": "village", "episode_set": "village-v1", "duration_s": 20.0},
+    {"world": "village", "episode_set": "village-v2", "duration_s": 20.0},
     {"world": "village", "pattern": "potential_field", "drones": 1, "pursuit": "on", "duration_s": 20.0},
     {"world": "open_field", "index": 3, "drones": 2, "victims": 0, "duration_s": 40.0},
     {"world": "forest", "pattern": "levy_flight", "drones": 3, "pursuit": "on", "duration_s": 10.0},

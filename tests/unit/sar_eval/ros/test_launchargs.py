@@ -100,17 +100,17 @@ def test_bare_median_seeds_make_stage_1_and_fly_its_seeds_in_the_village(tmp_pat
     command = stage1_command(values)
     assert command is not None
     file, words = command
-    assert file == tmp_path / "stage1-village-v1.jsonl"
-    assert words == f"stage1 --world village --episode-set village-v1 --seeds 0-9 --out {file}".split()
-    made = stage1_file(tmp_path, world="village", episode_set="village-v1", policies=STANDARD)
+    assert file == tmp_path / "stage1-village-v2.jsonl"
+    assert words == f"stage1 --world village --episode-set village-v2 --seeds 0-9 --out {file}".split()
+    made = stage1_file(tmp_path, world="village", episode_set="village-v2", policies=STANDARD)
     tour = plan_tour(values, made=made)
     assert [(f.episode.seed, f.episode.index) for f in tour.left] == [(s, e) for s in (0, 2, 3) for e in (0, 1)]
     assert {f.episode.scenario.pattern for f in tour.left} == {Scenario().pattern}
-    assert {(f.episode.world.name, f.episode.episode_set) for f in tour.left} == {("village", "village-v1")}
+    assert {(f.episode.world.name, f.episode.episode_set) for f in tour.left} == {("village", "village-v2")}
     assert tour.stage1 == made
     assert tour.notes == (
         f"{made}: the median seeds are 0, 2, 3",
-        "village-v1: 3 seeds x 2 episodes x 1 pattern; 6 flights to fly, about 4 min",
+        "village-v2: 3 seeds x 2 episodes x 1 pattern; 6 flights to fly, about 4 min",
     )
 
 
@@ -122,21 +122,21 @@ def test_stage_1_is_made_only_where_it_can_be() -> None:
 
 
 def test_a_stage_1_file_of_another_world_is_flown_there_with_its_patterns(tmp_path: Path) -> None:
-    file = stage1_file(tmp_path, world="forest", episode_set="forest-v1")
+    file = stage1_file(tmp_path, world="forest", episode_set="forest-v2")
     values = given(MEDIAN_SEEDS, seeds_file=str(file), bag_dir=str(tmp_path))
     assert stage1_command(values) is None
     tour = plan_tour(values)
-    assert {(f.episode.world.name, f.episode.episode_set) for f in tour.left} == {("forest", "forest-v1")}
+    assert {(f.episode.world.name, f.episode.episode_set) for f in tour.left} == {("forest", "forest-v2")}
     assert list(dict.fromkeys(f.episode.scenario.pattern for f in tour.left)) == ["spiral", "pheromone"]
     assert len(tour.left) == 12
     assert tour.stage1 == file
 
 
 def test_what_is_given_wins_over_the_file_and_a_contradiction_is_said(tmp_path: Path) -> None:
-    file = stage1_file(tmp_path, world="forest", episode_set="forest-v1")
+    file = stage1_file(tmp_path, world="forest", episode_set="forest-v2")
     values = given(MEDIAN_SEEDS, seeds_file=str(file), bag_dir=str(tmp_path), world="village", pattern="levy_flight")
     tour = plan_tour(values)
-    assert {(f.episode.world.name, f.episode.episode_set) for f in tour.left} == {("village", "village-v1")}
+    assert {(f.episode.world.name, f.episode.episode_set) for f in tour.left} == {("village", "village-v2")}
     assert {f.episode.scenario.pattern for f in tour.left} == {"levy_flight"}
     told = " | ".join(tour.notes)
     assert "world = 'village' is flown, as asked, but" in told and "was flown in 'forest'" in told
@@ -230,7 +230,7 @@ def test_a_sweep_has_a_folder_for_each_noise(tmp_path: Path) -> None:
 
 
 def test_a_sweep_takes_seeds_and_world_of_a_stage_1_file_but_not_its_noise(tmp_path: Path) -> None:
-    file = stage1_file(tmp_path, world="forest", episode_set="forest-v1")
+    file = stage1_file(tmp_path, world="forest", episode_set="forest-v2")
     tour = plan_tour(given(NOISE_SWEEP, sigma="0.1", kappa="4", seeds_file=str(file), bag_dir=str(tmp_path)))
     assert [f.episode.seed for f in tour.left] == [0, 2, 3]
     assert {(f.episode.world.name, f.episode.scenario.episode_set) for f in tour.left} == {("forest", None)}

@@ -28,7 +28,7 @@ from tests.unit.sar_eval.stage1.madeworlds import ALTITUDE_M, CLEARANCE_M, bodie
 
 
 def task(pattern: str, seed: int = 1, duration_s: float = 240.0) -> KinematicTask:
-    episode = prepare(Scenario(episode_set="village-v1", pattern=pattern, duration_s=duration_s), seed, 3)
+    episode = prepare(Scenario(episode_set="village-v2", pattern=pattern, duration_s=duration_s), seed, 3)
     return task_of(episode)
 
 
@@ -125,10 +125,10 @@ EMPTY = {
 @pytest.mark.parametrize("pattern", STANDARD)
 def test_an_empty_plane_is_flown_as_ever(pattern: str) -> None:
     """Over open ground, and in the village so high that nothing reaches up there."""
-    open_field = prepare(Scenario(episode_set="open_field-v1", pattern=pattern), 1, 3)
+    open_field = prepare(Scenario(episode_set="open_field-v2", pattern=pattern), 1, 3)
     track = fly(task_of(open_field))
     assert hashlib.sha256(np.round(track.positions, 3).tobytes()).hexdigest()[:12] == EMPTY[pattern]
-    above = fly(task_of(prepare(Scenario(episode_set="village-v1", pattern=pattern, altitude_m=60.0), 1, 3)))
+    above = fly(task_of(prepare(Scenario(episode_set="village-v2", pattern=pattern, altitude_m=60.0), 1, 3)))
     assert np.array_equal(above.positions, track.positions)
 
 
@@ -163,7 +163,7 @@ def made(obstacles: np.ndarray) -> Volumes:
 def test_no_track_comes_nearer_in_the_worlds_we_ship(world: str) -> None:
     through = []
     for pattern in ("partitioned_lawnmower", "pheromone", "random_walk"):
-        episode = prepare(Scenario(episode_set=f"{world}-v1", pattern=pattern), 1, 3)
+        episode = prepare(Scenario(episode_set=f"{world}-v2", pattern=pattern), 1, 3)
         mission, obstacles = task_of(episode), episode.world.obstacles
         assert clear_of(obstacles, fly(mission), episode.altitude_m) >= CLEARANCE_M - 1e-6, pattern
         through.append(clear_of(obstacles, fly(dataclasses.replace(mission, volumes=NOTHING)), episode.altitude_m))

@@ -34,8 +34,8 @@ from sar_eval.stage1.observations import (
     write_observations,
 )
 from sar_eval.stage1.sight import Looks, Scenery, constellation, effective_m
-from sar_sim.radio.channel import BODY
 from sar_sim.radio.devices import DeviceKind
+from sar_sim.radio.obstruction import BODY
 from tests.unit.sar_eval.madeflights import ALARM_PER_S, TRUE_DISTANCE, TRUE_LEVEL, TRUE_TIME, made_flights
 
 OPEN = Scenery(np.zeros((0, BODY)), 300.0)
@@ -139,16 +139,16 @@ def test_it_foretells_other_flights_of_the_same_kind(model: Observations) -> Non
 
 def test_exposure_ends_with_the_first_report() -> None:
     track = [[[0.0, 0.0, 30.0]]] * 20
-    flight = FitFlight("random_walk", 1, 0, 20.0, track, [Sighting("victim", 60.0, 0.0, 0.5, 7.25, 1.0, 2)])
+    flight = FitFlight("random_walk", 1, 0, 20.0, track, [Sighting("victim", 60.0, 0.0, 0.5, 0.0, 7.25, 1.0, 2)])
     events, exposure = count_exposure([flight], 2, OPEN.bodies)
-    assert exposure[0, 1].tolist() == [5.0, 2.25, 0, 0] and exposure.sum() == 7.25
+    assert exposure[0, 1].tolist() == [5.0, 2.25, 0, 0, 0, 0] and exposure.sum() == 7.25
     assert np.argwhere(events).tolist() == [[0, 1, 1]]
 
 
 def test_exposure_behind_a_wall_counts_as_far_away() -> None:
     """A wall of 20 dB half way makes 60 m 600: the same flight, other bins."""
     track = [[[0.0, 0.0, 1.0]]] * 20
-    flight = FitFlight("random_walk", 1, 0, 20.0, track, [Sighting("victim", 60.0, 0.0, 1.0, None, None, None)])
+    flight = FitFlight("random_walk", 1, 0, 20.0, track, [Sighting("victim", 60.0, 0.0, 1.0, 0.0, None, None, None)])
     _, exposure = count_exposure([flight], 1, WALLED.bodies)
     assert np.flatnonzero(exposure[0].sum(axis=1)).tolist() == [DISTANCE_EDGES_M.index(500.0) + 1]
 

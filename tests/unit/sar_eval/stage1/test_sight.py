@@ -11,7 +11,7 @@ from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.kinematics import KinematicTrack, fly, task_of
 from sar_eval.stage1.sight import Looks, Scenery, constellation, effective_m, looks_of, nearest_m, reach_m, scenery_of
-from sar_sim.radio.channel import BODY, loss_db
+from sar_sim.radio.obstruction import BODY, loss_db
 from sar_swarm.sensing.gdop import gdop
 
 OPEN = Scenery(np.zeros((0, BODY)), 300.0)
@@ -19,7 +19,7 @@ OPEN = Scenery(np.zeros((0, BODY)), 300.0)
 
 @pytest.fixture(scope="module")
 def episode() -> Episode:
-    return prepare(Scenario(episode_set="village-v1", pattern="pheromone"), 1, 3)
+    return prepare(Scenario(episode_set="village-v2", pattern="pheromone"), 1, 3)
 
 
 def test_in_the_open_effective_metres_are_metres() -> None:

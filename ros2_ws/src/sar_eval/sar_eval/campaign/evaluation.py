@@ -19,12 +19,12 @@ from sar_core.errors import InputError
 from sar_eval.campaign.manifest import Manifest, make_manifest, read_manifest
 from sar_eval.campaign.plan import CampaignChoice, CampaignPlan, MissionTask, make_plan
 from sar_eval.campaign.seedchoice import choose_seeds
+from sar_eval.scenario.episodeset import SET_VERSION
 from sar_eval.scenario.model import DEFAULT_WORLD, Scenario
 from sar_eval.scenario.resources import share_dir
 from sar_swarm.piloting.patternlist import STANDARD
 
 STAGE1, CAMPAIGN, REPORT = "stage1.jsonl", "campaign", "report"
-EPISODE_SET = "v1"
 STAGE1_SEEDS = tuple(range(10))
 """Flown in Stage 1 unless others are asked for."""
 
@@ -72,7 +72,7 @@ def follow(stage1: Path, extent: Extent) -> Evaluation:
         victims="both",
         seeds=seeds,
         episodes=extent.episodes,
-        episode_set=EPISODE_SET,
+        episode_set=SET_VERSION,
     )
     plan = make_plan(choice)
     assert origin is not None

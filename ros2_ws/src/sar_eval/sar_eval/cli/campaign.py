@@ -45,8 +45,8 @@ def stage2(
     ] = None,
     victims: Annotated[str, typer.Option(help="present, absent or both.")] = "both",
     episode_set: Annotated[
-        str, typer.Option(help="v1: each world's committed set; a set's name; or none: drawn by the rules.")
-    ] = "v1",
+        str, typer.Option(help="v2: each world's committed set; a set's name; or none: drawn by the rules.")
+    ] = "v2",
     config: Annotated[Path | None, typer.Option(help="Scenario file (YAML) for what all conditions share.")] = None,
     duration_s: Annotated[
         float | None, typer.Option(help="Search time of every mission; default: the scenario's, 240 s.")

@@ -96,12 +96,12 @@ def evaluate(
 
 
 def _stage1(seeds: tuple[int, ...], target: Path, workers: int) -> None:
-    from sar_eval.campaign.evaluation import EPISODE_SET
+    from sar_eval.scenario.episodeset import SET_VERSION
     from sar_eval.scenario.model import DEFAULT_WORLD, Scenario
     from sar_eval.stage1.matrix import default_observations, plan
     from sar_swarm.piloting.patternlist import STANDARD
 
-    scenario = Scenario(episode_set=f"{DEFAULT_WORLD}-{EPISODE_SET}")
+    scenario = Scenario(episode_set=f"{DEFAULT_WORLD}-{SET_VERSION}")
     count, took = fly_stage1(plan(scenario, STANDARD, seeds, None, default_observations()), target, workers)
     note(f"Stage 1: {count} episodes in {took:.1f} s")
 

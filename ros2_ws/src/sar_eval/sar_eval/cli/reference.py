@@ -16,7 +16,7 @@ from sar_eval.cli.studies import DEFAULT_WORKERS, Workers
 def reference(
     world: Annotated[str, typer.Option(help="World by name.")] = "village",
     episodes: Annotated[str, typer.Option(help="Episode indices, such as 0-49 or 0-9,12.")] = "0-49",
-    episode_set: Annotated[str | None, typer.Option(help="Episode set by name, such as village-v1.")] = None,
+    episode_set: Annotated[str | None, typer.Option(help="Episode set by name, such as village-v2.")] = None,
     level: Annotated[
         list[str] | None, typer.Option(help="Noise level sigma:kappa; may be repeated. Default: the scenario's.")
     ] = None,
@@ -30,7 +30,7 @@ def reference(
 
     Examples:
 
-      sar-eval reference --world village --episode-set village-v1
+      sar-eval reference --world village --episode-set village-v2
 
       sar-eval reference --world forest --episodes 0-9 --level 0.05:8 --level 0.2:4
     """

@@ -26,7 +26,7 @@ def stage1(
     target: Annotated[Path, typer.Option("--out", help="JSONL to write; one line per episode.")],
     seeds: Annotated[str, typer.Option(help="Seeds, for example 0-9 or 1,4,7.")] = "0-9",
     world: Annotated[str | None, typer.Option(help="World by name; default: the episode set's.")] = None,
-    episode_set: Annotated[str | None, typer.Option(help="Fixed episode set; default: WORLD-v1.")] = None,
+    episode_set: Annotated[str | None, typer.Option(help="Fixed episode set; default: WORLD-v2.")] = None,
     episodes: Annotated[str | None, typer.Option(help="Episode indices, for example 0-4; default: the set.")] = None,
     policy: Annotated[
         list[str] | None, typer.Option(help=f"Only these; may be repeated; default: those shipped. {PATTERN_HELP}")
@@ -46,11 +46,13 @@ def stage1(
     from sar_analysis.stage1.rows import read_stage1
     from sar_eval.bag.folders import ready_folder
     from sar_eval.campaign.plan import parse_numbers
+    from sar_eval.scenario.episodeset import SET_VERSION
     from sar_eval.scenario.model import Scenario
     from sar_eval.stage1.matrix import default_observations, plan
     from sar_swarm.piloting.patternlist import STANDARD
 
-    given: dict[str, Any] = {"episode_set": episode_set or f"{world or 'village'}-v1", "victim_absent": victim_absent}
+    name = episode_set or f"{world or 'village'}-{SET_VERSION}"
+    given: dict[str, Any] = {"episode_set": name, "victim_absent": victim_absent}
     scenario = Scenario(**given if world is None else {**given, "world": world})
     indices = None if episodes is None else parse_numbers(episodes, "episodes")
     data = observations or default_observations()

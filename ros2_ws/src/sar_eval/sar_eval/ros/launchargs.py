@@ -18,6 +18,7 @@ from sar_eval.bag.writer import partial_of
 from sar_eval.campaign.plan import OVERHEAD_S, parse_numbers, told_time
 from sar_eval.episode.record import Record
 from sar_eval.ros.nodetable import PARAMETERS
+from sar_eval.scenario.episodeset import SET_VERSION
 from sar_eval.scenario.model import DEFAULT_WORLD, Episode, Scenario, Source, load_scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.scenario.resources import share_dir, world_path
@@ -30,7 +31,6 @@ DOMAINS = (0, 232)
 LIMITS = {p.name: (p.low, p.high) for p in PARAMETERS if p.low is not None and p.high is not None}
 """What the nodes allow."""
 DRONES = (1, 64)
-STAGE1_VERSION = "v1"
 STAGE1_SEEDS = "0-9"
 GRAPH_RTF = 12.0
 START_S = 10.0
@@ -175,7 +175,7 @@ def stage1_command(values: Mapping[str, str]) -> tuple[Path, list[str]] | None:
     scenario, source = _scenario(values, None, None, None)
     world = scenario.world if "world" in scenario.model_fields_set else DEFAULT_WORLD
     world_path(world)
-    name = scenario.episode_set or f"{Path(world).stem}-{STAGE1_VERSION}"
+    name = scenario.episode_set or f"{Path(world).stem}-{SET_VERSION}"
     _refuse_unfitted(world, name, source)
     file = Path(values["bag_dir"]) / f"stage1-{name}.jsonl"
     words = ["stage1", "--world", world, "--episode-set", name, "--seeds", STAGE1_SEEDS, "--out", str(file)]

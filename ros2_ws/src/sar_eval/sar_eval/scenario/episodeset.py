@@ -37,6 +37,8 @@ LEVELS_OF = {
 """(sigma, kappa) by rules. In version 2: clean (0.01 rad, less than the receiver's own floor), two inside the gate's
 envelope, one at its edge, one beyond: the phase gate opens above kappa = 2.01 and closes below 1.74."""
 LEVELS = LEVELS_OF[RULES]
+SET_VERSION = f"v{RULES}"
+"""Of the sets that Stage 1, campaigns and `eval` fly where no other is named."""
 LAYOUTS, WIDE_LAYOUTS = 10, 200
 VICTIMS, DECOYS = 2, 3
 """As many of each as the missions that the confidence was calibrated on."""

@@ -16,7 +16,7 @@ from sar_core.errors import MissingDependencyError
 from sar_core.streams import stream
 from sar_eval.stage1.fitflights import FitFlight
 from sar_eval.stage1.observations import VICTIM, Observations, draw_error, first_report_s
-from sar_eval.stage1.sight import nearest_m
+from sar_eval.stage1.sight import heard_as_m, nearest_m
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ def check(model: Observations, flights: Sequence[FitFlight], bodies: Floats) -> 
                 flown.append(math.inf if seen.time_s is None else seen.time_s)
                 errors += [] if seen.error_m is None else [seen.error_m]
                 u, v = stream("fit check", flight.seed, number).random((2, DRAWS))
-                far = nearest_m(bodies, track, np.array([seen.x, seen.y, seen.z]))
+                far = heard_as_m(nearest_m(bodies, track, np.array([seen.x, seen.y, seen.z])), seen.power_db)
                 times = [first_report_s(model, level, far, flight.search_s, float(x)) for x in u]
                 foretold += [math.inf if t is None else t for t in times]
                 drawn_errors += [

@@ -33,13 +33,14 @@ PATTERNS = ("partitioned_lawnmower", "random_walk")
 
 @dataclass(frozen=True)
 class Sighting:
-    """One transmitter of a flight: what it is, and, where it came, its issue: search time (s), error (m, None for a
-    decoy) and views."""
+    """One transmitter of a flight: what it is, where it lies, what it sends more than the budget's phone, and, where it
+    came, its issue: search time (s), error (m, None for a decoy) and views."""
 
     kind: str
     x: float
     y: float
     z: float
+    power_db: float
     time_s: float | None
     error_m: float | None
     views: int | None
@@ -95,6 +96,7 @@ def observe_flight(spec: Spec) -> FitFlight:
                 x=round(float(device.track[0, 1]), 2),
                 y=round(float(device.track[0, 2]), 2),
                 z=round(float(device.track[0, 3]), 2),
+                power_db=round(device.power_db, 2),
                 time_s=None if issue is None else round(issue.report.time_s - begin, 3),
                 error_m=None if error is None else round(error, 4),
                 views=None if issue is None else issue.report.views,

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from sar_eval.episode.kernels import Tell, flight_groups, touch
+from sar_eval.scenario.episodeset import SET_VERSION
 from sar_eval.scenario.model import DEFAULT_WORLD, Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.matrix import compile_flights, default_observations, plan
@@ -23,7 +24,7 @@ def compile_everything(tell: Tell | None = None) -> int:
         (np.zeros((HIDDEN, OBSERVATIONS), np.float32, order="F"), np.zeros((4, HIDDEN), np.float32, order="F")),
         (np.zeros(HIDDEN, np.float32), np.zeros(4, np.float32)),
     )
-    scenario = Scenario(world=DEFAULT_WORLD, episode_set=f"{DEFAULT_WORLD}-v1")
+    scenario = Scenario(world=DEFAULT_WORLD, episode_set=f"{DEFAULT_WORLD}-{SET_VERSION}")
     episode = replace(prepare(scenario, 0, 0), actor=actor)
     matrix = plan(scenario, STANDARD, (0,), (0,), default_observations())
     groups = [*flight_groups(episode), ("Stage 1", lambda: compile_flights(matrix))]

@@ -29,7 +29,7 @@ from sar_swarm.piloting.patternlist import LEARNED, canonical
 
 SCHEMA_VERSION = 3
 COVERED = 0.95
-OBSERVATIONS = "observations-v2"
+OBSERVATIONS = "observations-v3"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def plan(
     if LEARNED in names:
         raise InputError("policy: a learned policy is not flown by Stage 1 here; give its Stage-1 results as a file")
     if scenario.episode_set is None:
-        raise InputError("Stage 1 flies a fixed episode set: give one, for example --episode-set village-v1")
+        raise InputError("Stage 1 flies a fixed episode set: give one, for example --episode-set village-v2")
     for what, values in (("seeds", seeds), ("policies", names)):
         if not values:
             raise InputError(f"{what}: none given; at least one is needed")

@@ -30,7 +30,7 @@ from sar_core.streams import stream
 from sar_eval.scenario.episodeset import LEVELS
 from sar_eval.scenario.model import Episode
 from sar_eval.stage1.fitflights import FitFlight
-from sar_eval.stage1.sight import LOOK_S, Looks, Scenery, constellation, nearest_m, scenery_of
+from sar_eval.stage1.sight import LOOK_S, Looks, Scenery, constellation, heard_as_m, nearest_m, scenery_of
 from sar_sim.judging.scoring import NEAR_M
 from sar_sim.radio.devices import Device, DeviceKind
 
@@ -40,7 +40,7 @@ SCHEMA_VERSION = 3
 DISTANCE_EDGES_M = (50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0)
 """Effective metres. A drone at 30 m is hardly nearer than the first; at 300 m in the open half of a phone's frames
 arrive, and every doubling, or 6 dB in the way, is a bin or two."""
-TIME_EDGES_S = (5.0, 15.0, 30.0)
+TIME_EDGES_S = (5.0, 15.0, 30.0, 60.0, 120.0)
 PRIOR_STD = 1.0
 VICTIM = DeviceKind.VICTIM.name.lower()
 KINDS = tuple(kind.name.lower() for kind in DeviceKind if kind is not DeviceKind.VICTIM)
@@ -124,7 +124,7 @@ def count_exposure(flights: Sequence[FitFlight], levels: int, bodies: Floats) ->
             if seen.kind != VICTIM:
                 continue
             end = flight.search_s if seen.time_s is None else seen.time_s
-            far = nearest_m(bodies, track, np.array([seen.x, seen.y, seen.z]))
+            far = heard_as_m(nearest_m(bodies, track, np.array([seen.x, seen.y, seen.z])), seen.power_db)
             d = np.searchsorted(DISTANCE_EDGES_M, far, side="right")
             t = np.searchsorted(TIME_EDGES_S, starts, side="right")
             np.add.at(exposure[flight.level], (d, t), np.clip(end - starts, 0.0, LOOK_S))
@@ -250,11 +250,12 @@ def observe(
         when, how_well, cry = stream("stage1 observation", seed, index, device.address).random(3)
         if device.kind is DeviceKind.VICTIM:
             place = device.track[0, 1:4]
-            far = nearest_m(scenery.bodies, looks.places, place)
+            far = heard_as_m(nearest_m(scenery.bodies, looks.places, place), device.power_db)
             time_s = first_report_s(model, level, far, looks.search_s, when)
             if time_s is not None:
                 error_m, views = draw_error(model.errors[level], how_well)
-                issued.append(Issue(time_s, error_m, views, constellation(scenery, looks, place, time_s)))
+                shape = constellation(scenery, looks, place, time_s, device.power_db)
+                issued.append(Issue(time_s, error_m, views, shape))
             continue
         rate = model.alarm_rate_per_s[device.kind.name.lower()][level]
         alarms += bool(cry < -math.expm1(-rate * looks.search_s))

@@ -1,7 +1,8 @@
 """How well drones hear a device: its distance, stretched by what stands between, and which of them hear it at all.
 
 Effective metres are d * 10^(loss / 20): the distance in the open at which a wave arrives as weak as this one, with the
-loss that the channel itself counts on the straight way (`radio.channel.loss_db`). Echoes and shadowing are not in it.
+loss that the channel itself counts on the straight way (`radio.obstruction.loss_db`), and what the device sends more or
+less than the budget's phone. Echoes and shadowing are not in it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from sar_core.compiled import compiled, inlined
 from sar_core.radio import WAVELENGTH_M
 from sar_eval.scenario.model import Episode
 from sar_eval.stage1.kinematics import KinematicTrack
-from sar_sim.radio.channel import loss_db, make_scene
+from sar_sim.radio.channel import make_scene
+from sar_sim.radio.obstruction import loss_db
 from sar_sim.radio.radioconfig import RadioConfig
 from sar_swarm.sensing.gdop import gdop
 
@@ -47,8 +49,8 @@ def scenery_of(episode: Episode) -> Scenery:
 
 
 def reach_m(config: RadioConfig) -> float:
-    """Distance in the open at which half of a phone's frames arrive: free space (Friis), the budget's own midpoint."""
-    margin_db = config.eirp_dbm - config.noise_dbm - config.detection_midpoint_db
+    """Distance in the open at which half of a victim's frames arrive: free space (Friis), the budget's own midpoint."""
+    margin_db = config.victim_dbm - config.noise_dbm - config.detection_midpoint_db
     return WAVELENGTH_M / (4.0 * math.pi) * math.pow(10.0, margin_db / 20.0)
 
 
@@ -103,7 +105,13 @@ def nearest_m(bodies: Floats, places: Floats, device: Floats) -> Floats:
     return found
 
 
-def constellation(scenery: Scenery, looks: Looks, device: Floats, time_s: float) -> float | None:
+def heard_as_m(far_m: Floats, power_db: float) -> Floats:
+    """Effective metres of a device that sends so much more than the budget's phone: as near as that makes it."""
+    return far_m * math.pow(10.0, -power_db / 20.0)
+
+
+def constellation(scenery: Scenery, looks: Looks, device: Floats, time_s: float, power_db: float = 0.0) -> float | None:
     """GDOP of the drones within reach of a device [3] at a moment of the search; None for fewer than two of them."""
     places = looks.places[min(int(time_s / LOOK_S), len(looks.places) - 1)]
-    return gdop(places[effective_m(scenery.bodies, places, device) <= scenery.reach_m], device)
+    near = heard_as_m(effective_m(scenery.bodies, places, device), power_db) <= scenery.reach_m
+    return gdop(places[near], device)
