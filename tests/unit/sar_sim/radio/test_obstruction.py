@@ -155,6 +155,8 @@ def test_an_end_within_a_box_sees_no_edges() -> None:
     assert loss(slab, (0, 0, 1), (0, 0, 30)) == pytest.approx(SOLID["concrete"])
     assert loss(slab, (0, 0, 30), (0, 0, 1)) == pytest.approx(SOLID["concrete"])
     assert loss(slab, (0, 0, 2), (30, 0, 2.1)) == 0.0
+    deep = with_bodies((box(0, 0, 0, 400, 400, 400), "concrete"))
+    assert loss(deep, (0, 0, 0), (90, 0, 0)) == pytest.approx(90 * SOLID["concrete"])
 
 
 def test_a_body_never_strengthens() -> None:

@@ -167,19 +167,19 @@ def loss_db(bodies: Floats, ax: float, ay: float, az: float, bx: float, by: floa
             leaves += chord
             leaf_db = bodies[m, 10]
             continue
-        through = 10.0 ** (-0.1 * bodies[m, 10] * chord)
+        through_db = bodies[m, 10] * chord
         for crosses, axis in ((low > ON_FACE, enters), (high < 1.0 - ON_FACE, quits)):
             if not crosses:
                 continue
-            through *= 10.0 ** (-0.1 * bodies[m, 11])
+            through_db += bodies[m, 11]
             if bodies[m, 12] > 0.0:
                 normal = abs(vx if axis == 0 else vy if axis == 1 else dz) / length
                 share = te_share(normal, dz / length) if axis < 2 else 0.0
-                through *= passage(normal, share, bodies[m, 13], bodies[m, 14], bodies[m, 12])
+                through_db -= 10.0 * math.log10(passage(normal, share, bodies[m, 13], bodies[m, 14], bodies[m, 12]))
         if bodies[m, 0] == BOX and low > ON_FACE and high < 1.0 - ON_FACE:
-            through += _bent_share(bodies[m], ux, uy, rz, ux + vx, uy + vy, rz + dz)
-        if through < 1.0:
-            loss -= 10.0 * math.log10(through)
+            bent = _bent_share(bodies[m], ux, uy, rz, ux + vx, uy + vy, rz + dz)
+            through_db = max(-10.0 * math.log10(10.0 ** (-0.1 * through_db) + bent), 0.0)
+        loss += through_db
     if leaves > FOLIAGE_LINEAR_M:
         leaves = FOLIAGE_LINEAR_M * (leaves / FOLIAGE_LINEAR_M) ** FOLIAGE_POWER
     return loss + leaf_db * leaves
@@ -207,10 +207,11 @@ def direct_loss_db(bodies: Floats, start: Floats, end: Floats, skip: int = -1) -
             share = te_share(abs(arrow[axis]), arrow[2]) if axis < 2 else 0.0
             if body[12] > 0.0:
                 through_db -= 10.0 * math.log10(passage(abs(arrow[axis]), share, body[13], body[14], body[12]))
-        powers = [10.0 ** (-through_db / 10.0)]
         if body[0] == BOX and len(faces) == 2:
-            powers += [10.0 ** (-min(_knife_db(edge, a, b) for edge in side) / 10.0) for side in _sides(body, a, b)]
-        total += max(-10.0 * math.log10(sum(powers)), 0.0)
+            sides_db = [min(_knife_db(edge, a, b) for edge in side) for side in _sides(body, a, b)]
+            powers = [10.0 ** (-way_db / 10.0) for way_db in (through_db, *sides_db)]
+            through_db = max(-10.0 * math.log10(sum(powers)), 0.0)
+        total += through_db
     if leaves > FOLIAGE_LINEAR_M:
         leaves = FOLIAGE_LINEAR_M * (leaves / FOLIAGE_LINEAR_M) ** FOLIAGE_POWER
     return total + leaf_db * leaves
