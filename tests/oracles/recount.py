@@ -435,9 +435,9 @@ def one_seed(rows: Sequence[Row]) -> list[Cell]:
 
 
 def bands(rows: Sequence[Row]) -> list[Cell]:
-    found = [v for r in rows for v in r["victims"] if v["error"] is not None]
-    groups = [[v["error"] for v in found if v["gdop"] is not None and a <= v["gdop"] < b] for a, b in GDOP]
-    groups.append([v["error"] for v in found if v["gdop"] is None])
+    issued = [v for r in rows for v in r["victims"] if v["error"] is not None]
+    groups = [[v["error"] for v in issued if v["gdop"] is not None and a <= v["gdop"] < b] for a, b in GDOP]
+    groups.append([v["error"] for v in issued if v["gdop"] is None])
     return [[*order(g, 0.5)[:3], *order(g, 0.95)[:3], len(g)] if g else [] for g in groups]
 
 
@@ -721,7 +721,7 @@ def levels(rows: Sequence[Row]) -> tuple[list[list[Cell]], Cell]:
 
 def claims(rows: Sequence[Row]) -> list[tuple[Cell, str]]:
     """What the measured column shows and the verdict, claim by claim; no claim is about what two drones cover."""
-    found = [v for r in rows for v in r["victims"] if v["found"]]
+    issued = [v for r in rows for v in r["victims"] if v["error"] is not None]
 
     def judged(errors: Sequence[float], limit: float) -> tuple[Cell, str]:
         ends = order(errors, 0.5)
@@ -733,10 +733,10 @@ def claims(rows: Sequence[Row]) -> list[tuple[Cell, str]]:
 
     unlike: tuple[Cell, str] = ([4, 160, 0], "NOT MEASURED HERE")
     return [
-        judged([v["error"] for v in found], 1.732),
-        judged([v["last_error"] for v in found], 1.732),
-        judged([v["error"] for v in found if v["views"] >= 3], 2.0),
-        judged([v["error"] for v in found], 5.0),
+        judged([v["error"] for v in issued], 1.732),
+        judged([v["last_error"] for v in issued], 1.732),
+        judged([v["error"] for v in issued if v["views"] >= 3], 2.0),
+        judged([v["error"] for v in issued], 5.0),
         *[unlike] * 4,
         *[([], "NOT MEASURED HERE")] * 2,
     ]

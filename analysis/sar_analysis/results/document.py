@@ -83,7 +83,7 @@ def build_results(
         "patterns": families(pooled, reference),
         "noise_levels": noise_levels(table.episodes, options),
         "stage_gap": None if stage1 is None else stage_gap(pooled, stage1.rows, stage1.name),
-        "upstream": upstream_claims(table.episodes, options),
+        "upstream": upstream_claims(table.episodes, options, erratum),
         "registration": None if registration is None else held_against(registration, groups),
         "conditions": [section(g, options) for g in groups],
         "pooled": [section(g, options) for g in pooled],

@@ -298,7 +298,7 @@ class UpstreamClaim(Closed):
     side: Literal["at most", "at least"]
     definition: str
     measured: MeasuredClaim | UnmeasuredClaim | None
-    verdict: Literal["holds", "does not hold", "cannot be said", "not measured here"]
+    verdict: Literal["holds", "does not hold", "cannot be said", "not measured here", "undecided, not recorded"]
 
 
 class ReturnCounts(Closed):
@@ -330,6 +330,7 @@ class ErratumRow(Closed):
     """One figure by the definitions it was published by, null where they did not give it, and by today's."""
 
     words: str
+    metric: str
     unit: Literal["share", "m", "s"]
     published: ErratumFigure | None
     corrected: ErratumFigure
