@@ -62,6 +62,7 @@ FORETOLD: list[Row] = [
         "policy": policy,
         "seed": seed,
         "episode": episode,
+        "schema_version": 2,
         "episode_set": "rules-1",
         "return": 1500.0 + 311.0 * seed + 57.0 * episode + 20.0 * len(policy),
         "coverage_240s": 0.02 + 0.01 * seed + 0.001 * episode,

@@ -531,6 +531,7 @@ _ALL = (
         "localisation error",
         "mean error of a mission's victims at issue, more than 50 m and one never issued as 50 m",
         REPORTS,
+        since=ISSUES,
         unit="m",
         aggregate="paired mean",
         better="lower",

@@ -26,7 +26,7 @@ from sar_analysis.results.rows import (
     Section,
     UndecidedVerdict,
 )
-from sar_analysis.results.sections import NOT_HELD
+from sar_analysis.results.summary import NOT_HELD
 
 UNDEFINED = "undefined"
 MINUS = "\u2212"

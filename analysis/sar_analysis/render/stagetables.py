@@ -67,6 +67,7 @@ def _how(result: ResultBody) -> str:
     if result.stage_gap is None:
         return ""
     said = [f"Stage 2 minus Stage 1; {METHOD}, each at 95 %, not corrected; changed: the interval leaves 0 out."]
+    said += [f"Left out: {text}." for text in result.stage_gap.left_out]
     for part in _parts(result):
         said.append(f"{part.label}: {part.pairs} pairs.")
         if part.unpaired_patterns:

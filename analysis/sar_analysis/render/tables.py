@@ -13,7 +13,7 @@ from sar_analysis.render.stagetables import change_table
 from sar_analysis.render.wording import TextTable, by_metric, estimate, head_of, independence, make, score
 from sar_analysis.results.model import ResultBody
 from sar_analysis.results.rows import Drawn, EstimateRow, Headline, RefusedScore, ScoreRow, Section
-from sar_analysis.results.sections import NOT_HELD
+from sar_analysis.results.summary import NOT_HELD
 from sar_analysis.stats.scores import listed, numbers
 
 MOST_NOTES = 12

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.results.summary import GDOP_EDGES
+from sar_analysis.results.summary import GDOP_BANDS, GDOP_EDGES, UNDEFINED
 from sar_analysis.stats import clustered
 from sar_analysis.stats.correlation import spearman
 from sar_analysis.stats.interval import Interval
@@ -23,7 +23,7 @@ from sar_core.errors import InputError
 
 Floats = NDArray[np.float64]
 
-BANDS = ("< 1.2", "1.2 - 2", "2 - 4", ">= 4", "undefined")
+BANDS = (*GDOP_BANDS, UNDEFINED)
 DILUTIONS = ("path_gdop", "constellation_gdop", "information_dop_m")
 UNIT = "looks"
 

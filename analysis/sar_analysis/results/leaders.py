@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from sar_analysis.metrics.catalogue import Value
+from sar_analysis.metrics.catalogue import METRICS, Value
 from sar_analysis.metrics.goals import Goal, goals, longest_search_s
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
 from sar_analysis.results.optimality import Reference, gaps
+from sar_analysis.results.summary import NOT_HELD
 from sar_analysis.stats import clustered
 from sar_analysis.stats.comparisons import holm
 from sar_analysis.stats.designs import units_left_out
@@ -85,6 +86,8 @@ def _row(goal: Goal, groups: Sequence[Group]) -> tuple[dict[str, Any], list[tupl
         "statistic": goal.statistic,
     }
     mine = [g for g in groups if bool(dict(g.condition)["victim_absent"]) == side]
+    if any(e.schema < METRICS[goal.metric].since for g in mine for e in g.episodes):
+        return {**head, "values": [], "refused": NOT_HELD}, []
     try:
         tables = dict(zip([g.pattern for g in mine], _tables(goal, mine), strict=True))
     except SarError as error:

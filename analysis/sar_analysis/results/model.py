@@ -275,6 +275,8 @@ class StageGap(Closed):
     cluster: Cluster
     resamples: Count | None
     seed: Count | None
+    left_out: list[str] = Field(default=[])
+    """Metrics that cannot be held against each other, and why."""
     parts: list[StagePart]
 
 

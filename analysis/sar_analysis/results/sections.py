@@ -15,6 +15,7 @@ from sar_analysis.metrics.catalogue import METRICS, SEED_BY_SEED, Metric, estima
 from sar_analysis.metrics.metrics import CURVE_STEP_S, EpisodeMetrics
 from sar_analysis.results.conditions import Group, crossed
 from sar_analysis.results.summary import (
+    NOT_HELD,
     Band,
     ConditionSummary,
     evenly_mixed,
@@ -38,7 +39,6 @@ from sar_core.errors import SarError
 
 TAUS_M = tuple(round(0.25 * k, 2) for k in range(41))
 BAND = (0.025, 0.975)
-NOT_HELD = "records of schema 1 do not hold it"
 
 
 def section(g: Group, options: Options) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Stage 1 against Stage 2 on the same missions: what the kinematic stage hides.
 
-A Stage-2 mission and a Stage-1 row pair when pattern, seed, episode and victims agree; episode set and noise must agree
-too, or the file is refused. Differences are Stage 2 minus Stage 1, with intervals over layouts for the seeds flown,
-which were chosen and are no sample.
+A Stage-2 mission and a Stage-1 row pair when pattern, seed, episode and victims agree; episode set, noise and schema
+must agree too, or the file is refused: by schema 1 reports were judged by other definitions. Differences are Stage 2
+minus Stage 1, with intervals over layouts for the seeds flown, which were chosen and are no sample.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from sar_analysis.metrics.catalogue import METRICS, Value
+from sar_analysis.metrics.catalogue import ISSUES, METRICS, Value
 from sar_analysis.metrics.goals import LOST_M, longest_search_s, share_found, sought
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
+from sar_analysis.results.upstream import CUT
 from sar_analysis.stage1.rows import Key, Stage1Row
 from sar_analysis.stats.designs import units_left_out
 from sar_analysis.stats.interval import jackknife_t
@@ -87,11 +88,12 @@ def stage_gap(pooled: Sequence[Group], rows: Sequence[Stage1Row], name: str) -> 
     """One part per set of patterns flown under otherwise equal settings in the world of the Stage-1 file."""
     check_pairs([e for g in pooled for e in g.episodes], rows, name)
     known = {row.key: row for row in rows}
+    left_out = _left_out([e for g in pooled for e in g.episodes], rows)
     members: dict[str, list[Group]] = {}
     for g in pooled:
         if rows[0].world in (None, dict(g.condition)["world"]):
             members.setdefault(family_key(g, PATTERN), []).append(g)
-    parts = [part for own in members.values() if (part := _part(own, known)) is not None]
+    parts = [part for own in members.values() if (part := _part(own, known, left_out)) is not None]
     if not any(e.valid for g in pooled for e in g.episodes):
         reasons = Counter(e.invalid_reason or "no reason given" for g in pooled for e in g.episodes)
         told = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
@@ -102,18 +104,38 @@ def stage_gap(pooled: Sequence[Group], rows: Sequence[Stage1Row], name: str) -> 
             f"{name}: no mission pairs with a row; Stage 1 has {listed(sorted({row.policy for row in rows}))}, Stage 2 "
             f"flew {listed(flown)}; allowed: the same pattern names, seeds, episodes and victims"
         )
-    return {"file": name, "episode_set": rows[0].episode_set, "method": METHOD, **MADE, "parts": parts}
+    head = {"file": name, "episode_set": rows[0].episode_set, "method": METHOD, **MADE}
+    return {**head, "left_out": [f"{METRICS[key].label}: {why}" for key, why in left_out.items()], "parts": parts}
+
+
+def _left_out(episodes: Sequence[EpisodeMetrics], rows: Sequence[Stage1Row]) -> dict[str, str]:
+    """Metrics that cannot be held against each other, and why: who judged reports by which definitions must be known,
+    and errors of schema 1 are cut at 10 m in either stage."""
+    if rows[0].schema_version is None:
+        why = "the Stage-1 file names no schema_version, so by which definitions it judged reports is not known"
+        return {shared.metric: why for shared in shared_metrics(0.0) if METRICS[shared.metric].sensing}
+    if any(e.schema < ISSUES for e in episodes):
+        return {"localization_error_m": CUT}
+    return {}
 
 
 def check_pairs(episodes: Sequence[EpisodeMetrics], rows: Sequence[Stage1Row], name: str) -> None:
-    """Refuse a file that was flown on something else: other set, other set's content, other noise, other seeds."""
+    """Refuse a file that was flown on something else: other set, other set's content, other noise, other seeds; or
+    judged by other definitions."""
     if rows[0].episode_set is None:
         raise ContractError(f"{name}: rows have no episode_set; to be paired they must name the set they were flown on")
     mine = [e for e in episodes if rows[0].world in (None, e.world)]
     if not mine:
         worlds = listed(sorted({e.world for e in episodes}))
         raise MissingDataError(f"{name}: was flown in {rows[0].world}; Stage 2 flew in {worlds}; nothing pairs")
+    schema = rows[0].schema_version
     for e in mine:
+        if schema not in (None, e.schema):
+            raise ContractError(
+                f"{name}: schema_version is {schema} there, but {e.schema} in {e.episode_id}; allowed: the same, since "
+                "reports are judged by other definitions from 2 on (docs/migration.md); make the rows again: "
+                "sar-eval stage1"
+            )
         if e.episode_set != rows[0].episode_set:
             raise ContractError(
                 f"{name}: was flown on {rows[0].episode_set}, but {e.episode_id} on {e.episode_set}; allowed: one set"
@@ -143,14 +165,17 @@ def _policy(g: Group) -> str:
     return str(dict(g.extras).get("policy") or dict(g.condition)["pattern"])
 
 
-def _part(groups: Sequence[Group], known: Mapping[Key, Stage1Row]) -> dict[str, Any] | None:
+def _part(
+    groups: Sequence[Group], known: Mapping[Key, Stage1Row], left_out: Mapping[str, str]
+) -> dict[str, Any] | None:
     paired = {g.pattern: (g, _pairs(g, known)) for g in groups}
     missing = [name for name, (_, pairs) in paired.items() if not pairs]
     paired = {name: found for name, found in paired.items() if found[1]}
     if not paired:
         return None
     missions = [e for g, _ in paired.values() for e in g.episodes if e.valid]
-    metrics = [_metric(shared, paired) for shared in shared_metrics(longest_search_s(missions))]
+    held = [shared for shared in shared_metrics(longest_search_s(missions)) if shared.metric not in left_out]
+    metrics = [_metric(shared, paired) for shared in held]
     return {
         "label": groups[0].family_label,
         "victim_absent": bool(dict(groups[0].condition)["victim_absent"]),

@@ -8,6 +8,7 @@ missions share; intervals over crossed seeds and episodes are made from the cros
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.metrics.catalogue import COVERAGE_TIME_S, Metric, estimated
+from sar_analysis.bags.reader import OLDER
+from sar_analysis.metrics.catalogue import COVERAGE_TIME_S, ISSUES, Metric, estimated
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.stats import clustered
@@ -30,8 +32,12 @@ Floats = NDArray[np.float64]
 CONDITION = ("tier", "world", "vehicle", "pattern", "profile", "drones", "sigma", "kappa", "victim_absent")
 NOISE = ("sigma", "kappa")
 EXTREME = "extreme, no interval"
+NOT_HELD = "records of schema 1 do not hold it"
+UNDEFINED, NOT_RECORDED = "undefined", "not recorded"
+"""A GDOP that fewer than two drones have none of, and one that records of schema 1 do not hold."""
 GDOP_EDGES = (1.2, 2.0, 4.0)
 """Between the geometries of three or four drones all round (1.15, 1.0), two at right angles (1.41), and worse."""
+GDOP_BANDS = ("< 1.2", "1.2 - 2", "2 - 4", ">= 4")
 
 
 @dataclass(frozen=True)
@@ -206,21 +212,13 @@ def restricted_mean(metric: Metric, seen: Watch, options: Options = DEFAULT) -> 
 
 
 def gdop_bands(valid: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> tuple[Band, ...]:
-    """Errors at the issue, right or not, by the constellation's GDOP at it; undefined GDOP is a band of its own."""
-    victims = [(v, e.layout) for e in valid for v in e.victims if v.issued_s is not None]
-    edges = (0.0, *GDOP_EDGES, math.inf)
-    names = ["< 1.2", "1.2 - 2", "2 - 4", ">= 4"]
-    bands = []
-    for name, low, high in zip(names, edges[:-1], edges[1:], strict=True):
-        own = [
-            (v, layout)
-            for v, layout in victims
-            if v.constellation_gdop is not None and low <= v.constellation_gdop < high
-        ]
-        bands.append(_band(name, own, options))
-    undefined = [(v, layout) for v, layout in victims if v.constellation_gdop is None]
-    bands.append(_band("undefined", undefined, options))
-    return tuple(bands)
+    """Errors at the issue, right or not, by the constellation's GDOP at it; what has none is a band of its own."""
+    last = NOT_RECORDED if any(e.schema < ISSUES or OLDER in e.notes for e in valid) else UNDEFINED
+    own: dict[str, list[tuple[Victim, Hashable]]] = {name: [] for name in (*GDOP_BANDS, last)}
+    for v, layout in ((v, e.layout) for e in valid for v in e.victims if v.issued_s is not None):
+        gdop = v.constellation_gdop
+        own[last if gdop is None else GDOP_BANDS[bisect_right(GDOP_EDGES, gdop)]].append((v, layout))
+    return tuple(_band(name, victims, options) for name, victims in own.items())
 
 
 def _band(name: str, victims: Sequence[tuple[Victim, Hashable]], options: Options) -> Band:

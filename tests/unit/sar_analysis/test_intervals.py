@@ -75,6 +75,7 @@ def rows(episodes: list[EpisodeMetrics]) -> list[Stage1Row]:
             policy=e.pattern,
             seed=e.seed,
             episode=e.episode,
+            schema_version=2,
             episode_return=900.0 + 3.0 * e.episode + e.seed,
             world=e.world,
             episode_set=e.episode_set,

@@ -38,6 +38,7 @@ def foretold(episodes: list[EpisodeMetrics], **more: Any) -> list[Stage1Row]:
             "policy": e.pattern,
             "seed": e.seed,
             "episode": e.episode,
+            "schema_version": 2,
             "world": e.world,
             "episode_set": e.episode_set,
             "sigma": e.sigma,
@@ -131,6 +132,7 @@ def test_a_campaign_without_a_valid_mission_says_so_and_why(episodes: list[Episo
         ({"sigma": 0.3}, ContractError, "episode 0 has sigma 0.3, kappa 16.0 there, but 0.02, 16.0 in spiral-s1-e0"),
         ({"seed": 7}, MissingDataError, "no row of seed 1, 2, 3, which Stage 2 flew; it holds seeds 7"),
         ({"world": "desert"}, MissingDataError, "was flown in desert; Stage 2 flew in field; nothing pairs"),
+        ({"schema_version": 1}, ContractError, "stage1.jsonl: schema_version is 1 there, but 2 in spiral-s1-e0"),
         ({"policy": "zigzag"}, MissingDataError, "no mission pairs with a row; Stage 1 has zigzag, Stage 2 flew levy"),
     ],
 )
@@ -140,6 +142,38 @@ def test_what_does_not_pair_is_refused(
     hashed = [dataclasses.replace(e, configuration={"episode_set_sha256": "a" * 64}) for e in episodes]
     with pytest.raises(error, match=message):
         gap(hashed, foretold(hashed, **more))
+
+
+ON_REPORTS = {
+    *("victims_found", "time_to_first_detection_s", "localization_error_m", "false_alarms_per_mission"),
+}
+
+
+def test_reports_are_not_compared_where_nobody_says_how_they_were_judged(episodes: list[EpisodeMetrics]) -> None:
+    found = gap(episodes, foretold(episodes, schema_version=None))
+    held = {m["metric"] for part in found["parts"] for m in part["metrics"]}
+    assert held == {"episode_return", "coverage_240s"} and len(found["left_out"]) == len(ON_REPORTS)
+    assert all("names no schema_version" in text for text in found["left_out"])
+    assert gap(episodes, foretold(episodes))["left_out"] == []
+
+
+def test_errors_cut_at_10_m_are_compared_in_no_table(episodes: list[EpisodeMetrics]) -> None:
+    old = [dataclasses.replace(e, schema=1) for e in episodes]
+    document = build_results(
+        Table(tuple(old), ()),
+        resamples=200,
+        stage1=Stage1Prediction("stage1.jsonl", foretold(old, schema_version=1)),
+    )
+    gap_told = plain(document.result)["stage_gap"]
+    (part,) = gap_told["parts"]
+    assert {m["metric"] for m in part["metrics"]} == {"episode_return", "coverage_240s", *ON_REPORTS} - {
+        "localization_error_m"
+    }
+    assert gap_told["left_out"] == ["error of the first issued: records of schema 1 do not hold errors beyond 10 m"]
+    page = results_markdown(document)
+    assert "Left out: error of the first issued: records of schema 1" in page
+    (row,) = [line for line in page.splitlines() if line.startswith("| localisation error | present")]
+    assert "refused" in row and "localisation error refused: records of schema 1 do not hold it." in page
 
 
 def test_missions_without_victims_are_a_part_of_their_own(episodes: list[EpisodeMetrics]) -> None:
