@@ -7,7 +7,7 @@ must show, in order; None stands for an end or a value that is said in words.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -82,14 +82,14 @@ def without(rows: Sequence[Row], key: str, unit: Any) -> list[Row]:
 
 
 def score(rows: Sequence[Row], metric: str, layouts: bool, scale: float = 1.0) -> Cell:
-    """IQM, its t interval over seeds (and layouts), and n; a single seed has no interval."""
+    """IQM, its t interval over seeds (and layouts), and n; a single seed is refused."""
 
     def of(some: Sequence[Row]) -> float:
         return scale * iqm([r[metric] for r in some])
 
     seeds, episodes = sorted({r["seed"] for r in rows}), sorted({r["episode"] for r in rows})
     if len(seeds) < 2:
-        return [of(rows)]
+        return []
     samples = [[of(without(rows, "seed", s)) for s in seeds]]
     if layouts:
         samples.append([of(without(rows, "episode", e)) for e in episodes])
@@ -375,7 +375,7 @@ def look_views(rows: Sequence[Row]) -> list[list[Cell]]:
             ceps = _ceps(own)
             if start is None and views >= 2:
                 start = views, ceps[0][0] or 0.0
-            root: Cell = [] if start is None else [start[1] * math.sqrt(start[0] / views)]
+            root: Cell = [] if start is None else [start[1] * math.sqrt(start[0] / views), *[End(math.nan)] * 2]
             table.append([[], [mark], [views], [len(own)], *ceps, root])
     return table
 
@@ -758,9 +758,7 @@ def stage_changes(rows: Sequence[Row], foretold: Sequence[Row]) -> dict[str, dic
                 return mean([both[k][1] - both[k][0] for k in keys])
 
             keys = list(both)
-            episodes = sorted({k[1] for k in keys})
-            left_out = [[change([k for k in keys if k[1] != e]) for e in episodes]]
-            ends = t_ends(change(keys), left_out)
+            ends: Cell = [change(keys), End(math.nan), End(math.nan)]
             means = (mean([both[k][0] for k in keys]), mean([both[k][1] for k in keys]))
             found.setdefault(metric, {})[pattern.replace("_", " ")] = (*means, ends)
     return found
@@ -792,21 +790,27 @@ STAGES: dict[str, tuple[float, Callable[[Row, float], float], Callable[[Row, Row
 }
 
 
-def stage_gap(rows: Sequence[Row], foretold: Sequence[Row]) -> list[tuple[str, str, list[Cell], tuple[int, int]]]:
-    """Metric, the pattern that moved most, its row's numbers, and how often Stage 1 is too kind and too harsh."""
-    found = []
+def stage_gap(
+    rows: Sequence[Row], foretold: Sequence[Row], shown: Mapping[str, Mapping[str, tuple[float, float] | None]]
+) -> list[tuple[str, str, list[Cell], tuple[int, int]]]:
+    """Metric, the pattern that moved most, its row's numbers, and how often Stage 1 is too kind and too harsh.
+
+    ``shown``: of each metric and pattern the interval of its change, None where an end is open.
+    """
+    present = [r["configuration"]["pattern"].replace("_", " ") for r in rows if r["victims"]]
+    pairs, found = {name: present.count(name) for name in present}, []
     for metric, own in stage_changes(rows, foretold).items():
         most = max(own, key=lambda name: round(abs(own[name][2][0] or 0.0), 7))
         tau = stats.kendalltau(*([round(v[side], 7) for v in own.values()] for side in (0, 1))).statistic
-        sure = [v[2] for v in own.values() if len(v[2]) > 1]
-        away = [c[0] or 0.0 for c in sure if not (c[1] or 0.0) <= 0.0 <= (c[2] or 0.0)]
+        sure = {name: ends for name, ends in shown[metric].items() if ends is not None}
+        away = [own[name][2][0] or 0.0 for name, (low, high) in sure.items() if not low <= 0.0 <= high]
         better = 1.0 if metric in ("return", "coverage at 240 s", "victims found") else -1.0
         title: Cell = [240] if "240" in metric else []
         cells: list[Cell] = [
             title,
             [],
-            [] if math.isnan(tau) else [float(tau)],
-            [mean([v[2][0] or 0.0 for v in own.values()])],
+            [] if math.isnan(tau) else [float(tau), End(math.nan), End(math.nan)],
+            [sum(pairs[name] * (v[2][0] or 0.0) for name, v in own.items()) / len(present), *[End(math.nan)] * 2],
             [len(away), len(sure)] if sure else [],
             [],
             [own[most][0]],

@@ -161,11 +161,19 @@ def _scores(result: ResultBody) -> object:
     rows = []
     for c in result.conditions:
         for s in c.scores:
-            head = [c.id, name_of(s.metric), number(s.metric, s.value)]
+            head = [c.id, name_of(s.metric)]
             if isinstance(s, RefusedScore):
-                rows.append([*head, s.refused, "", ""])
+                rows.append([*head, "refused", s.refused, "", ""])
             else:
-                rows.append([*head, interval(s.metric, s.low, s.high), s.estimand, f"{s.design} · {s.method}"])
+                rows.append(
+                    [
+                        *head,
+                        number(s.metric, s.value),
+                        interval(s.metric, s.low, s.high),
+                        s.estimand,
+                        f"{s.design} · {s.method}",
+                    ]
+                )
         for t in c.times:
             came = f"{t.reached} of {t.n} came, the others are censored"
             median = "not reached" if t.median is None else number(t.metric, t.median)

@@ -84,7 +84,7 @@ def geometry_views(result: ResultBody) -> TextTable:
         (
             *(part.tier, f"{row.time_s:.0f} s", str(row.views), str(row.n)),
             *(spread("cep50_m", row.cep50_m), spread("cep95_m", row.cep95_m)),
-            NONE if row.root_m is None else f"{row.root_m:.2f} m",
+            _or_none("cep50_m", row.root_m),
         )
         for part in result.geometry
         for row in part.views

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sar_analysis.render.wording import NONE, Ends, TextTable, held, make, number
+from sar_analysis.render.method import how
+from sar_analysis.render.wording import NONE, Ends, TextTable, held, make, number, spread
 from sar_analysis.results.model import ResultBody, StageChange, StageMetric, StagePart
-from sar_analysis.results.stagegap import METHOD
 from sar_analysis.results.tiergap import TierGap
 from sar_analysis.stats.scores import listed
 
@@ -18,10 +18,10 @@ def gap_table(result: ResultBody) -> TextTable:
         who = "absent" if part.victim_absent else "present"
         for m in part.metrics:
             most = next(p for p in m.patterns if p.pattern == m.moved_most)
-            tau = NONE if m.kendall_tau is None else f"{m.kendall_tau:.2f}"
             rows.append(
                 (
-                    *(m.words, who, tau, number(m.metric, m.mean_difference), _changed(m)),
+                    *(m.words, who, NONE if m.kendall_tau is None else spread("tau", m.kendall_tau)),
+                    *(held(m.metric, m.mean_difference), _changed(m)),
                     *(most.pattern, number(m.metric, most.stage1), number(m.metric, most.stage2)),
                     _difference(m.metric, most),
                 )
@@ -66,7 +66,11 @@ def _parts(result: ResultBody) -> Sequence[StagePart]:
 def _how(result: ResultBody) -> str:
     if result.stage_gap is None:
         return ""
-    said = [f"Stage 2 minus Stage 1; {METHOD}, each at 95 %, not corrected; changed: the interval leaves 0 out."]
+    metrics = [m for part in _parts(result) for m in part.metrics]
+    said = [
+        "Stage 2 minus Stage 1, means of paired differences, given these seeds, not corrected; changed: the interval "
+        f"leaves 0 out. {how(x for m in metrics for x in (*m.patterns, m.mean_difference, m.kendall_tau))}"
+    ]
     said += [f"Left out: {text}." for text in result.stage_gap.left_out]
     for part in _parts(result):
         said.append(f"{part.label}: {part.pairs} pairs.")
@@ -79,7 +83,7 @@ def gap_words(result: ResultBody) -> str:
     """Plain words on what the kinematic stage hides; empty without a Stage-1 file."""
     said = []
     for part in _parts(result):
-        ranked = [(m.kendall_tau, m.words) for m in part.metrics if m.kendall_tau is not None]
+        ranked = [(round(m.kendall_tau.value, 9), m.words) for m in part.metrics if m.kendall_tau is not None]
         if ranked:
             tau, worst = min(ranked, key=lambda pair: pair[0])
             kept = [words for tau_of, words in ranked if tau_of == 1.0]

@@ -91,11 +91,11 @@ def estimate(item: EstimateRow | None, why: str = "not computed") -> str:
 
 
 def score(item: ScoreRow | RefusedScore | None) -> str:
-    """An IQM with its interval; one that was refused is explained once, under its table."""
+    """An IQM with its interval; what was refused is explained once, under its table."""
     if item is None:
         return "not computed"
     if isinstance(item, RefusedScore):
-        return "refused" if item.value is None else f"{number(item.metric, item.value)}, no interval"
+        return "refused"
     return f"{spread(item.metric, item)}, n {item.n}"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from sar_analysis.results.summary import GDOP_BANDS, GDOP_EDGES, UNDEFINED
 from sar_analysis.stats import clustered
 from sar_analysis.stats.correlation import spearman
 from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.layouts import DEFAULT, Options
 from sar_core.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -81,17 +82,17 @@ class Correlation(NamedTuple):
 
 class ErrorByViews(NamedTuple):
     """Errors at one time of the looks that rest on as many views. ``root_m``: the median that 1 / sqrt(N) leads to
-    expect from that of the fewest views of two or more; None below."""
+    expect from that of the fewest views of two or more, its interval made smaller by as much; None below."""
 
     time_s: float
     views: int
     n: int
     cep50_m: Interval
     cep95_m: Interval
-    root_m: float | None
+    root_m: Interval | None
 
 
-def error_bands(looks: Looks) -> tuple[ErrorBand, ...]:
+def error_bands(looks: Looks, options: Options = DEFAULT) -> tuple[ErrorBand, ...]:
     """Errors by band of constellation GDOP, undefined a band of its own; the bands are those of `GDOP_EDGES`."""
     gdop = looks.constellation_gdop
     place = np.where(np.isnan(gdop), len(BANDS) - 1, np.searchsorted(GDOP_EDGES, gdop, side="right"))
@@ -99,37 +100,45 @@ def error_bands(looks: Looks) -> tuple[ErrorBand, ...]:
     for k, name in enumerate(BANDS):
         mine = looks.where(place == k)
         n = len(mine.error_m)
-        found.append(ErrorBand(name, n, _cep(mine, 0.5), _cep(mine, 0.95)) if n else ErrorBand(name, 0, None, None))
+        found.append(
+            ErrorBand(name, n, _cep(mine, 0.5, options), _cep(mine, 0.95, options))
+            if n
+            else ErrorBand(name, 0, None, None)
+        )
     return tuple(found)
 
 
-def correlations(looks: Looks) -> tuple[Correlation, ...]:
+def correlations(looks: Looks, options: Options = DEFAULT) -> tuple[Correlation, ...]:
     """Each dilution with the error, over all times and then at each; only looks in which it is defined."""
     found = []
     for time_s in (None, *looks.times):
         then = looks if time_s is None else looks.where(looks.time_s == time_s)
         for name in DILUTIONS:
             mine = then.where(np.isfinite(getattr(then, name)))
-            rho = spearman(getattr(mine, name), mine.error_m, mine.layouts, unit=UNIT)
+            rho = spearman(getattr(mine, name), mine.error_m, mine.layouts, options, UNIT)
             found.append(Correlation(name, time_s, len(mine.error_m), rho))
     return tuple(found)
 
 
-def errors_by_views(looks: Looks) -> tuple[ErrorByViews, ...]:
+def errors_by_views(looks: Looks, options: Options = DEFAULT) -> tuple[ErrorByViews, ...]:
     """Errors by number of views at each time, beside what 1 / sqrt(N) says."""
     found: list[ErrorByViews] = []
     for time_s in looks.times:
         then = looks.where(looks.time_s == time_s)
-        start: tuple[int, float] | None = None
+        start: tuple[int, Interval] | None = None
         for views in np.unique(then.views).tolist():
             mine = then.where(then.views == views)
-            median = _cep(mine, 0.5)
+            median = _cep(mine, 0.5, options)
             if start is None and views >= 2 and math.isfinite(median.value):
-                start = (views, median.value)
-            root = None if start is None else start[1] * math.sqrt(start[0] / views)
-            found.append(ErrorByViews(time_s, views, len(mine.error_m), median, _cep(mine, 0.95), root))
+                start = (views, median)
+            root = None if start is None else _scaled(start[1], math.sqrt(start[0] / views))
+            found.append(ErrorByViews(time_s, views, len(mine.error_m), median, _cep(mine, 0.95, options), root))
     return tuple(found)
 
 
-def _cep(looks: Looks, q: float) -> Interval:
-    return clustered.quantile(looks.error_m, q, looks.layouts, unit=UNIT)
+def _scaled(found: Interval, by: float) -> Interval:
+    return replace(found, value=by * found.value, low=by * found.low, high=by * found.high)
+
+
+def _cep(looks: Looks, q: float, options: Options) -> Interval:
+    return clustered.quantile(looks.error_m, q, looks.layouts, options, UNIT)

@@ -114,14 +114,13 @@ class ScoreRow(Made, _Score):
 
 
 class RefusedScore(Closed):
-    """An IQM without an interval, or not even a value, and why."""
+    """A question that an IQM has no interval for, and why; its value stands with the question that has one."""
 
     metric: str
     statistic: Literal["iqm"]
     design: str = ""
     reading: str = ""
     n: Count = 0
-    value: float | None = None
     refused: str
     notes: list[str] = []
 
@@ -273,7 +272,7 @@ class LookViews(Closed):
     n: Count
     cep50_m: Figure
     cep95_m: Figure
-    root_m: float | None
+    root_m: Figure | None
 
 
 class Geometry(Closed):

@@ -28,7 +28,7 @@ from sar_analysis.results.summary import (
     watch,
 )
 from sar_analysis.stats import clustered
-from sar_analysis.stats.aggregate import iqm, performance_profile
+from sar_analysis.stats.aggregate import performance_profile
 from sar_analysis.stats.curves import means, shares
 from sar_analysis.stats.designs import Design
 from sar_analysis.stats.interval import Interval, Reading
@@ -144,7 +144,7 @@ def _score(table: Scores, design: Design, reading: Reading, options: Options) ->
             confidence=options.confidence,
         )
     except SarError as error:
-        return {**head, "value": iqm(table.values), "refused": str(error), "notes": list(table.notes)}
+        return {**head, "refused": str(error), "notes": list(table.notes)}
     return {**head, **interval(found)}
 
 

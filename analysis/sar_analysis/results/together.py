@@ -60,7 +60,7 @@ def _row(tier: str, pattern: str, episodes: Sequence[EpisodeMetrics], options: O
     }
 
 
-def geometry(groups: Sequence[Group]) -> list[dict[str, Any]]:
+def geometry(groups: Sequence[Group], options: Options = DEFAULT) -> list[dict[str, Any]]:
     """Per tier, what was held of every victim at fixed times: errors by geometry and views, and what foretells them."""
     made = []
     for tier in dict.fromkeys(dict(g.condition)["tier"] for g in groups):
@@ -72,9 +72,9 @@ def geometry(groups: Sequence[Group]) -> list[dict[str, Any]]:
                 "tier": tier,
                 "looks": len(looks.layouts),
                 "times_s": list(looks.times),
-                "bands": [_plain(row) for row in error_bands(looks)],
-                "correlations": [_plain(row) for row in correlations(looks)],
-                "views": [_plain(row) for row in errors_by_views(looks)],
+                "bands": [_plain(row) for row in error_bands(looks, options)],
+                "correlations": [_plain(row) for row in correlations(looks, options)],
+                "views": [_plain(row) for row in errors_by_views(looks, options)],
             }
         )
     return made

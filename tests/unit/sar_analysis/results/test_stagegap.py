@@ -10,9 +10,6 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 
 from sar_analysis.metrics.goals import LOST_M
 from sar_analysis.metrics.metrics import EpisodeMetrics
@@ -20,9 +17,10 @@ from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.results.conditions import group, merge
 from sar_analysis.results.document import build_results
 from sar_analysis.results.model import results_schema
-from sar_analysis.results.stagegap import Stage1Prediction, kendall_tau, stage_gap
+from sar_analysis.results.stagegap import Stage1Prediction, stage_gap
 from sar_analysis.results.summary import NOISE
 from sar_analysis.stage1.rows import Stage1Row, read_stage1
+from sar_analysis.stats import clustered
 from sar_analysis.table import Table
 from sar_core.errors import ContractError, MissingDataError
 from tests.unit.sar_analysis.documents import plain
@@ -63,18 +61,6 @@ def episodes(base: EpisodeMetrics) -> list[EpisodeMetrics]:
     return [*campaign(base, "spiral", 0.2), *campaign(base, "pheromone"), *campaign(base, "levy_flight", 0.1)]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=0, max_size=12),
-)
-def test_tau_is_scipys(pairs: list[tuple[int, int]]) -> None:
-    first, second = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
-    found = kendall_tau(first, second)
-    if len(set(first)) < 2 or len(set(second)) < 2:
-        assert found is None
-    else:
-        assert found == pytest.approx(stats.kendalltau(first, second).statistic, abs=1e-12)
-
-
 def test_differences_are_paired_and_their_interval_is_over_layouts(episodes: list[EpisodeMetrics]) -> None:
     rows = foretold(episodes)
     (part,) = gap(episodes, rows)["parts"]
@@ -86,11 +72,15 @@ def test_differences_are_paired_and_their_interval_is_over_layouts(episodes: lis
     gaps = {(e.seed, e.episode): e.coverage_240s - known["spiral", e.seed, e.episode, False].coverage_240s for e in own}
     by_layout = [np.mean([gaps[s, k] for s in (1, 2, 3) for k in (2 * j, 2 * j + 1)]) for j in range(4)]
     assert spiral["difference"] == pytest.approx(np.mean(by_layout))
-    ends = stats.t.interval(0.95, 3, np.mean(by_layout), stats.sem(by_layout))
-    assert (spiral["low"], spiral["high"]) == pytest.approx(ends), "seeds are given, layouts vary"
+    drawn = clustered.mean(by_layout, range(4))
+    assert (spiral["low"], spiral["high"]) == pytest.approx((drawn.low, drawn.high)), "seeds are given, layouts vary"
+    assert (spiral["method"], spiral["cluster"], spiral["resamples"]) == (drawn.method, "layout", 10_000)
     assert spiral["stage2"] - spiral["stage1"] == pytest.approx(spiral["difference"])
     assert (spiral["n"], spiral["layouts"]) == (24, 4)
-    assert coverage["kendall_tau"] == 1.0
+    assert coverage["kendall_tau"]["value"] == 1.0 and coverage["kendall_tau"]["cluster"] == "layout"
+    of_all = [p["difference"] for p in coverage["patterns"]]
+    mean = coverage["mean_difference"]
+    assert mean["value"] == pytest.approx(np.mean(of_all)) and mean["low"] < mean["value"] < mean["high"]
     most = max(coverage["patterns"], key=lambda p: abs(p["difference"]))
     assert coverage["moved_most"] == most["pattern"]
 

@@ -113,7 +113,9 @@ def test_looks_are_columns_and_what_was_undefined_stays_so(base: EpisodeMetrics)
     missions = [dataclasses.replace(e, victims=(victim,)) for e in campaign(base, "spiral")]
     looks = looks_at(missions)
     assert looks is not None and looks.times == (60.0, 120.0, 180.0)
-    (part,) = geometry(group(missions))
+    (part,) = geometry(group(missions), FEW)
+    drawn = [row["rho"] for row in part["correlations"] if row["rho"] is not None]
+    assert drawn and {(rho["resamples"], rho["seed"]) for rho in drawn} == {(200, 0)}, "as all figures of the document"
     assert part["looks"] == 3 * len(missions)
     assert [band["n"] for band in part["bands"]] == [0, len(missions), len(missions), 0, len(missions)]
     assert looks_at(campaign(base, "spiral")) is None
