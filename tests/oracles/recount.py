@@ -189,7 +189,8 @@ def displaced_share(rows: Sequence[Row]) -> Cell:
     return clopper(sum(e > NEAR_M for e in off), len(off)) if off else []
 
 
-def headline(rows: Sequence[Row]) -> list[Cell]:
+def headline(rows: Sequence[Row], every: Sequence[Row]) -> list[Cell]:
+    """Of one kind; what needs missions of both kinds, of every mission."""
     present = any(r["victims"] for r in rows)
     return [
         [],
@@ -201,6 +202,8 @@ def headline(rows: Sequence[Row]) -> list[Cell]:
         shares(rows, lambda r: r["collisions"] > 0),
         [100 * mean([r["coverage_240s"] for r in rows]), len(rows)],
         found_share(rows),
+        mean_time(rows),
+        right_of_issues(every) if present else [],
         displaced_share(rows),
         order(errors(rows), 0.5) if present else [],
         order(errors(rows), 0.95) if present else [],
@@ -290,11 +293,19 @@ def alarms_per_decoy_hour(rows: Sequence[Row]) -> Cell:
 
 
 def right_of_issues(rows: Sequence[Row]) -> Cell:
-    """PPV, at one mission without victims for each with."""
-    without_victims = sum(r["configuration"]["victim_absent"] for r in rows)
-    if 2 * without_victims != len(rows) or not total(rows, "issues"):
+    """PPV, at one mission without victims for each with: missions of either kind weigh as much together."""
+    sides = [[r for r in rows if r["configuration"]["victim_absent"] is absent] for absent in (False, True)]
+    if not all(sides) or not total(rows, "issues"):
         return []
-    return clopper(total(rows, "detections"), total(rows, "issues"))
+    right, issues = (sum(total(side, name) / len(side) for side in sides) for name in ("detections", "issues"))
+    return [100 * right / issues, End(math.nan), End(math.nan), total(rows, "issues")]
+
+
+def mean_time(rows: Sequence[Row]) -> Cell:
+    """Of victims until they were found, a miss as long as the longest search or 240 s; all searches are as long."""
+    longest = min(240.0, horizon(rows))
+    times = [v["time"] if v["found"] else longest for r in rows for v in r["victims"]]
+    return [mean([min(t, longest) for t in times]), End(math.nan), End(math.nan), len(times)] if times else []
 
 
 def came_to(rows: Sequence[Row]) -> list[Cell]:
@@ -343,6 +354,19 @@ def _ceps(seen: Sequence[Row]) -> list[Cell]:
     return [order([fix["error"] for fix in seen], p)[:3] for p in (0.5, 0.95)]
 
 
+def look_errors(rows: Sequence[Row]) -> list[list[Cell]]:
+    """Errors of all victims at each whole minute that their search lasted; one without a report is infinitely off."""
+    table = []
+    for mark in range(60, int(horizon(rows)) + 1, 60):
+        seen = [v for r in rows if r["search_time_s"] >= mark for v in r["victims"]]
+        held = [[fix["error"] for fix in v["fixes"] if fix["mark"] == mark] for v in seen]
+        off = [errors[0] if errors else math.inf for errors in held]
+        ceps = [order(off, p)[0] or 0.0 for p in (0.5, 0.95)]
+        cells: list[Cell] = [[cep, End(math.nan), End(math.nan)] if math.isfinite(cep) else [] for cep in ceps]
+        table.append([[], [mark], [len(off)], [off.count(math.inf)], *cells])
+    return table
+
+
 def look_bands(rows: Sequence[Row]) -> list[list[Cell]]:
     """Errors by band of constellation GDOP."""
     seen = looks(rows)
@@ -370,10 +394,10 @@ def look_views(rows: Sequence[Row]) -> list[list[Cell]]:
     seen, table = looks(rows), []
     for mark in sorted({fix["mark"] for fix in seen}):
         start: tuple[int, float] | None = None
-        for views in sorted({fix["views"] for fix in seen if fix["mark"] == mark}):
-            own = [fix for fix in seen if (fix["mark"], fix["views"]) == (mark, views)]
+        for views in sorted({min(fix["views"], 4) for fix in seen if fix["mark"] == mark}):
+            own = [fix for fix in seen if (fix["mark"], min(fix["views"], 4)) == (mark, views)]
             ceps = _ceps(own)
-            if start is None and views >= 2:
+            if start is None and 2 <= views < 4 and len(own) >= 24:
                 start = views, ceps[0][0] or 0.0
             root: Cell = [] if start is None else [start[1] * math.sqrt(start[0] / views), *[End(math.nan)] * 2]
             table.append([[], [mark], [views], [len(own)], *ceps, root])

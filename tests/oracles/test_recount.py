@@ -207,7 +207,7 @@ def test_the_first_ten_seconds(page: Page) -> None:
     sides = [[r for r in page.rows if bool(r["victims"]) == present] for present in (True, False)]
     sides.sort(key=lambda side: page.groups[0][0] not in side)
     for cells, side in zip(rows, sides, strict=True):
-        for cell, wanted in zip(cells, recount.headline(side), strict=True):
+        for cell, wanted in zip(cells, recount.headline(side, page.rows), strict=True):
             agree(cell, wanted)
     check_caption(page, caption, [len(page.groups)])
     flown, conditional, registered = (line for line in lines if line.startswith("- "))
@@ -241,7 +241,8 @@ def test_missions_with_victims_and_without_together(page: Page, title: str) -> N
 LOOKS: dict[str, tuple[Any, Cell]] = {
     "Error by geometry, at fixed times": (recount.look_bands, []),
     "Which dilution foretells the error": (recount.look_correlations, []),
-    "Error by number of views, at fixed times": (recount.look_views, [1, 50]),
+    "Error by number of views, at fixed times": (recount.look_views, [1, 50, 24]),
+    "Error at fixed times": (recount.look_errors, []),
 }
 
 
@@ -250,7 +251,7 @@ def test_what_was_held_at_fixed_times(page: Page, title: str) -> None:
     of, rest = LOOKS[title]
     _, rows, caption = table(page.sections()[title])
     expected = of(page.rows)
-    assert len(rows) == len(expected) > 1
+    assert len(rows) == len(expected) > 0
     check_rows(rows, expected)
     check_caption(page, caption, [*sorted({fix["mark"] for fix in recount.looks(page.rows)}), *rest])
 

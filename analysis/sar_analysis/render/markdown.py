@@ -81,6 +81,7 @@ def _aggregated(m: Metric) -> str:
         "rate": f"per {m.of}",
         "quantile": f"quantile {m.quantile:g} of {m.of}",
         "median time": f"median over {m.of}",
+        "restricted mean": f"mean up to 240 s over {m.of}",
         "mean": "mean, IQM",
         "paired mean": "mean of seeds x episodes",
     }

@@ -102,7 +102,7 @@ def summary(result: ResultBody) -> Html:
     rows = []
     for key in HEADLINE:
         for group in result.headlines:
-            if group.victim_absent and metric(key).of_victims:
+            if group.victim_absent and (metric(key).of_victims or metric(key).mixed):
                 continue
             name = [name_of(key), tag("small", _side(group))]
             found = wording.by_metric(group.estimates).get(key)
@@ -111,7 +111,7 @@ def summary(result: ResultBody) -> Html:
                 continue
             ends = found.low, found.high
             axis = WHOLE if metric(key).share else METRES
-            bar = None if ends == (None, None) else interval_bar(found.value, *ends, axis)
+            bar = None if ends == (None, None) or metric(key).unit == "s" else interval_bar(found.value, *ends, axis)
             rows.append([name, number(key, found.value), interval(key, *ends), bar])
     said = [f"{_side(g).capitalize()}: {basis(g)}." for g in result.headlines]
     said.append(wording.independence(len(result.conditions)))

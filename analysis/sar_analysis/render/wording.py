@@ -83,7 +83,7 @@ def estimate(item: EstimateRow | None, why: str = "not computed") -> str:
         return why
     key, n = item.metric, item.n
     kind = metric(key).aggregate
-    if kind == "share":
+    if kind == "share" and not metric(key).mixed:
         return f"{round(item.value * n)} of {n}: {spread(key, item)}"
     if kind == "least":
         return f"{number(key, item.value)}, n {n}"

@@ -246,6 +246,16 @@ class TogetherRow(Closed):
     times: list[CensoredTime]
 
 
+class LookErrors(Closed):
+    """Errors [m] of all victims at one time, one without a report infinite; null where a CEP is."""
+
+    time_s: float
+    n: Count
+    reported: Count
+    cep50_m: Figure | None
+    cep95_m: Figure | None
+
+
 class LookBand(Closed):
     """Errors [m] of the looks whose constellation GDOP lay in one band."""
 
@@ -265,7 +275,8 @@ class LookCorrelation(Closed):
 
 
 class LookViews(Closed):
-    """Errors [m] at one time of the looks that rest on as many views; ``root_m`` as 1 / sqrt(N) has it."""
+    """Errors [m] at one time of the looks that rest on as many views, the last row on as many or more; ``root_m`` as
+    1 / sqrt(N) has it."""
 
     time_s: float
     views: Count
@@ -281,6 +292,7 @@ class Geometry(Closed):
     tier: str
     looks: Count
     times_s: list[float]
+    errors: list[LookErrors]
     bands: list[LookBand]
     correlations: list[LookCorrelation]
     views: list[LookViews]

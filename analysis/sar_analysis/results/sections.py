@@ -16,9 +16,10 @@ from sar_analysis.metrics.metrics import CURVE_STEP_S, EpisodeMetrics
 from sar_analysis.results.conditions import Group, crossed
 from sar_analysis.results.summary import (
     NOT_HELD,
+    ONE_KIND,
     Band,
     ConditionSummary,
-    evenly_mixed,
+    both_kinds,
     gdop_bands,
     median,
     plain_estimate,
@@ -101,8 +102,8 @@ def _why(metric: Metric, summary: ConditionSummary, g: Group) -> str:
         return "no victims in these missions"
     if all(e.schema < metric.since for e in g.valid):
         return NOT_HELD
-    if metric.mixed and not evenly_mixed(g.valid):
-        return "not as many missions without victims as with"
+    if metric.mixed and not both_kinds(g.valid):
+        return ONE_KIND
     if metric.aggregate == "quantile":
         return "no victim was issued"
     if metric.key == "min_separation_m":

@@ -33,6 +33,7 @@ CONDITION = ("tier", "world", "vehicle", "pattern", "profile", "drones", "sigma"
 NOISE = ("sigma", "kappa")
 EXTREME = "extreme, no interval"
 NOT_HELD = "records of schema 1 do not hold it"
+ONE_KIND = "needs missions with victims and without"
 UNDEFINED, NOT_RECORDED = "undefined", "not recorded"
 """A GDOP that fewer than two drones have none of, and one that records of schema 1 do not hold."""
 GDOP_EDGES = (1.2, 2.0, 4.0)
@@ -123,8 +124,10 @@ def estimate(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options =
 
     The interval is over layouts; the exact one of missions or victims taken as independent stands beside it.
     """
-    if metric.mixed and not evenly_mixed(valid):
-        return None
+    if metric.mixed:
+        return _mixed(metric, valid, options)
+    if metric.aggregate == "restricted mean":
+        return _restricted(metric, valid, options)
     if metric.aggregate in ("share", "rate") and metric.counts is not None:
         counted = [(*count, e.layout) for e in valid if (count := metric.counts(e)) is not None]
         return _counted(metric, counted, options) if any(exposure > 0.0 for _, exposure, _ in counted) else None
@@ -144,9 +147,34 @@ def estimate(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options =
     return clustered.mean(values, layouts, options, metric.of, metric.bounds)
 
 
-def evenly_mixed(valid: Sequence[EpisodeMetrics]) -> bool:
-    """Whether there are as many missions without victims as with."""
-    return 2 * sum(e.victim_absent for e in valid) == len(valid) > 0
+def both_kinds(valid: Sequence[EpisodeMetrics]) -> bool:
+    """Whether there are missions with victims and missions without."""
+    return len({e.victim_absent for e in valid}) == 2
+
+
+def _mixed(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options) -> Interval | None:
+    """At one mission without victims for each with, however many of either are valid."""
+    counted = [
+        (*count, e.victim_absent, e.layout)
+        for e in valid
+        if metric.counts is not None and (count := metric.counts(e)) is not None
+    ]
+    if len({absent for _, _, absent, _ in counted}) < 2 or not any(trials for _, trials, _, _ in counted):
+        return None
+    had, trials, absent, layouts = _columns(counted)
+    found = clustered.mixed_share(had, trials, absent, layouts, options, metric.of)
+    if 2 * sum(absent) != len(absent):
+        return found
+    return replace(found, exact=clopper_pearson(sum(had), sum(trials), options.confidence, metric.of))
+
+
+def _restricted(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options) -> Interval | None:
+    found = restricted_mean(metric, watch(metric, valid), options)
+    if found is None:
+        return None
+    horizon, told = found
+    shorter = (f"up to {horizon:g} s, the longest search",) if horizon < COVERAGE_TIME_S else ()
+    return replace(told, notes=(*told.notes, *shorter))
 
 
 def _counted(metric: Metric, counted: Sequence[tuple[int, float, Hashable]], options: Options) -> Interval:

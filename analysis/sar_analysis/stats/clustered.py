@@ -70,9 +70,58 @@ def share(
     drawn = found.resampled(_ratio(events, sizes)) if few >= LEAST_LAYOUTS else None
     if drawn is not None:
         return found.bootstrap(drawn)
-    worth = effective_trials(events, sizes, options.confidence)
-    how = f"Korn-Graubard: Clopper-Pearson on {worth:.3g} effective of {n}"
-    return found.exact(korn_graubard(events, sizes, options.confidence), how, _rarity(few, value in (0.0, 1.0)))
+    return _of_effective(found, events, sizes, few)
+
+
+def _of_effective(found: _Figure, events: Array, sizes: Array, few: int) -> Interval:
+    """A share too rare for a bootstrap, from the totals of each layout."""
+    confidence = found.options.confidence
+    worth = effective_trials(events, sizes, confidence)
+    how = f"Korn-Graubard: Clopper-Pearson on {worth:.3g} effective of {found.n}"
+    return found.exact(korn_graubard(events, sizes, confidence), how, _rarity(few, found.value in (0.0, 1.0)))
+
+
+def mixed_share(
+    successes: ArrayLike,
+    trials: ArrayLike,
+    side: ArrayLike,
+    layouts: Layouts = None,
+    options: Options = DEFAULT,
+    unit: str = "missions",
+) -> Interval:
+    """The same at one mission on either side (n,) for each on the other, however many there are of either.
+
+    With as many of either, and layouts that have as many, this is `share`.
+    """
+    y, d = _pair(successes, trials, "share")
+    of_one = np.asarray(side, dtype=np.float64).ravel()
+    if (y > d).any() or not _whole(y, d) or of_one.size != y.size:
+        raise InputError("share: successes are no whole numbers from 0 up to the trials, or no side for each mission")
+    sizes = np.array([of_one.sum(), (1.0 - of_one).sum()])
+    if not d.any() or not sizes.all():
+        raise InputError(f"share: {d.sum():g} trials in {sizes[0]:g} and {sizes[1]:g} missions; allowed: some of each")
+    groups, sides = grouped(y.size, layouts), (of_one, 1.0 - of_one)
+    had, tried, flown = (np.stack([groups.totals(x * own) for own in sides], 1) for x in (y, d, np.ones_like(y)))
+
+    def statistic(counts: Counts) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            per_mission = ((counts @ part) / (counts @ flown) for part in (had, tried))
+            events, all_trials = (rates.sum(axis=1) for rates in per_mission)
+            return np.asarray(events / all_trials)
+
+    n = int(d.sum())
+    weights = 1.0 / sizes
+    weights *= n / float((tried @ weights).sum())
+    events, worth = had @ weights, tried @ weights
+    value = float(events.sum() / n)
+    found = _Figure(
+        value, f"share of {unit}, one mission of either kind for each of the other", n, unit, groups, options
+    )
+    if groups.count < 2:
+        return found.whole((0.0, 1.0))
+    few = min(int((events > 0).sum()), int((events < worth).sum()))
+    drawn = found.resampled(statistic) if few >= LEAST_LAYOUTS else None
+    return found.bootstrap(drawn) if drawn is not None else _of_effective(found, events, worth, few)
 
 
 def rate(
@@ -302,10 +351,11 @@ class _Figure:
         return self.exact(ends, "rule of layouts not seen", (told,))
 
     def resampled(self, statistic: Statistic) -> Array | None:
-        """The statistic of every resample; None where all are alike, which would make an interval without width."""
+        """The statistic of every resample that has one; None where all are alike: an interval without width."""
         counts = draws(self.groups.count, self.options.resamples, self.options.seed)
         step = max(1, CELLS_PER_CHUNK // self.groups.count)
         found = np.concatenate([statistic(counts[at : at + step]) for at in range(0, len(counts), step)])
+        found = found[~np.isnan(found)]
         low, high = expanded_percentile(found, self.groups.count, self.options.confidence)
         return None if alike(np.array((low, high))) else found
 

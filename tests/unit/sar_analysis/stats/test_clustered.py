@@ -287,3 +287,34 @@ def test_a_calibration_error_weighs_bins_and_draws_layouts() -> None:
     gaps = [abs(said[own].sum() - right[own].sum()) for own in (low, high)]
     assert found.value == pytest.approx(sum(gaps) / 24.0)
     assert 0.0 <= found.low < found.high <= 1.0 and "lean upwards" in found.notes[-1]
+
+
+def test_a_mixed_share_weighs_missions_and_of_even_numbers_is_the_share() -> None:
+    """Twelve layouts, each with two missions of either side; then one of the four is lost in some of them."""
+    rng = np.random.default_rng(5)
+    layouts = np.repeat(np.arange(12), 4)
+    side = np.tile([True, True, False, False], 12)
+    trials = rng.integers(1, 5, 48)
+    hits = np.where(side, rng.binomial(trials, 0.7), 0)
+    even, plain = (
+        f for f in (clustered.mixed_share(hits, trials, side, layouts), clustered.share(hits, trials, layouts))
+    )
+    assert (even.value, even.low, even.high, even.n) == pytest.approx((plain.value, plain.low, plain.high, plain.n))
+    kept = np.array([k for k in range(48) if k % 4 or k % 3])
+    some = clustered.mixed_share(hits[kept], trials[kept], side[kept], layouts[kept])
+    y, d, one = hits[kept], trials[kept], side[kept]
+    per = [(part[one].mean(), part[~one].mean()) for part in (y, d)]
+    assert some.value == pytest.approx(sum(per[0]) / sum(per[1])) and some.low < some.value < some.high
+    assert some.method == "bootstrap over layouts, expanded percentile" and some.cluster == "layout"
+
+
+def test_a_mixed_share_that_is_rare_or_of_one_side_says_so() -> None:
+    layouts, side = np.repeat(np.arange(8), 2), np.tile([True, False], 8)
+    never = clustered.mixed_share(np.zeros(16), np.ones(16), side, layouts)
+    assert never.value == never.low == 0.0 < never.high and never.method.startswith("Korn-Graubard")
+    with pytest.raises(InputError, match="some of each"):
+        clustered.mixed_share(np.ones(4), np.ones(4), np.ones(4))
+    apart = clustered.mixed_share(
+        [1, 1, 0, 1, 1, 0] * 4, [1] * 24, [True, True, True, False, False, False] * 4, range(24)
+    )
+    assert 0.0 < apart.low < apart.value < apart.high < 1.0, "resamples that lack a side are left out"

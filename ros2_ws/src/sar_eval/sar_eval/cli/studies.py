@@ -105,6 +105,7 @@ def _table(summary: Any, title: str) -> Table:
     from sar_analysis.metrics.catalogue import metric
     from sar_analysis.render.method import how
     from sar_analysis.render.wording import bare, number
+    from sar_analysis.results.summary import ONE_KIND
     from sar_eval.studies.missions import KEYS
 
     found = [getattr(summary, field) for field in KEYS]
@@ -117,7 +118,7 @@ def _table(summary: Any, title: str) -> Table:
         found = getattr(summary, field)
         label = f"median {metric(key).heading}" if metric(key).aggregate == "median time" else metric(key).heading
         if found is None:
-            table.add_row(label, "n/a", "")
+            table.add_row(label, "n/a", ONE_KIND if metric(key).mixed else "")
             continue
         value = "not reached" if math.isinf(found.value) else number(key, found.value)
         low, high = ("not reached" if math.isinf(end) else bare(key, end) for end in (found.low, found.high))
