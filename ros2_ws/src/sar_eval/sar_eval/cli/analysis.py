@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -115,7 +116,7 @@ def mission_table(table: Any, tiers: str) -> Table:
 
 def adr149(
     source: Annotated[Path, typer.Argument(help="Stage-1 results (JSONL), bags, or episode records.")],
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Bootstrap seed.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -142,20 +143,27 @@ def adr149(
             view.add_column(head, overflow="fold")
         for item in row.metrics:
             figure, label = item.figure, _library("metrics.catalogue").METRICS[item.metric].label
+            label = label.replace(" as ADR-149 has it", "")
+            timed = item.horizon_s is not None
             cells = ("none", "", item.why) if figure is None else _ten_cells(wording, item.metric, figure)
-            view.add_row(*map(escape, (label.replace(" as ADR-149 has it", ""), *cells)))
+            view.add_row(*map(escape, (f"{label}, median" if timed else label, *cells)))
+            if timed:
+                mean = _ten_cells(wording, item.metric, item.mean)
+                view.add_row(*map(escape, (f"{label}, mean up to {item.horizon_s:g} s", *mean)))
         out.print(view)
 
 
 def _ten_cells(wording: Any, key: str, figure: Any) -> tuple[str, str, str]:
     drawn = "" if figure.resamples is None else f", {figure.resamples} resamples, seed {figure.seed}"
-    return wording.spread(key, figure), f"{figure.n} {figure.unit}", f"{figure.method}{drawn}"
+    value = wording.spread(key, figure) if math.isfinite(figure.value) else "not reached"
+    return value, f"{figure.n} {figure.unit}", f"{figure.method}{drawn}"
 
 
 def _ten_plain(row: Any) -> dict[str, Any]:
-    metrics = [
-        {"metric": m.metric, "figure": None if m.figure is None else m.figure.plain, "why": m.why} for m in row.metrics
-    ]
+    def plain(figure: Any) -> dict[str, Any] | None:
+        return None if figure is None else dict(figure.plain)
+
+    metrics = [{**m._asdict(), "figure": plain(m.figure), "mean": plain(m.mean)} for m in row.metrics]
     return {**row._asdict(), "metrics": metrics}
 
 
