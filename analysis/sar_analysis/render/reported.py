@@ -103,7 +103,7 @@ def geometry_views(result: ResultBody) -> TextTable:
     """Errors at fixed times by number of views."""
     rows = [
         (
-            *(part.tier, f"{row.time_s:.0f} s", _views(row.views), str(row.n)),
+            *(part.tier, f"{row.time_s:.0f} s", view_words(row.views), str(row.n)),
             *(spread("cep50_m", row.cep50_m), spread("cep95_m", row.cep95_m)),
             _or_none("cep50_m", row.root_m),
         )
@@ -119,7 +119,8 @@ def geometry_views(result: ResultBody) -> TextTable:
     return make(result, "views", "Error by number of views, at fixed times", columns, rows, caption)
 
 
-def _views(views: int) -> str:
+def view_words(views: int) -> str:
+    """The last row is of as many or more."""
     return f"{views} or more" if views == MOST_VIEWS else str(views)
 
 

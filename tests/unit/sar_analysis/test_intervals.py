@@ -114,7 +114,7 @@ def whole(episodes: list[EpisodeMetrics], rows: list[Stage1Row], tmp_path_factor
     task = (one.world_sha256, str(one.episode_set), one.task_sha256, {}, "0.1.0")
     asked = {(e.episode, e.sigma, e.kappa): 1100.0 for e in looked}
     seen = clustered.quantile([1.0 + 0.1 * k for k in range(60)], 0.5, [k % 10 for k in range(60)], DRAWN)
-    erratum = [Correction("CEP50 at issue", "cep50_m", "m", order_quantile([1.0, 2.0, 3.0], 0.5), seen)]
+    erratum = [Correction("CEP50 at issue", "cep50_m", "m", order_quantile([0.1 * k for k in range(40)], 0.5), seen)]
     return build_results(
         Table(tuple(looked), ()),
         _registered(tmp_path_factory.mktemp("registered") / "study.yaml"),
@@ -216,15 +216,23 @@ def test_a_figure_that_does_not_is_found(document: Document, breaking: Callable[
     assert faults(result)
 
 
-def test_rows_of_the_summary_have_an_interval_or_say_why_not(document: Document, tmp_path: Path) -> None:
-    path = write_rows(tmp_path / "summary.csv", SUMMARY, figures(document.result))
+def summary_rows(document: Document, folder: Path) -> list[dict[str, str]]:
+    path = write_rows(folder / "summary.csv", SUMMARY, figures(document.result))
     with open(path, newline="", encoding="utf-8") as stream:
-        told = list(csv.DictReader(stream))
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize("name", ["document", "whole"])
+def test_rows_of_the_summary_have_an_interval_or_say_why_not(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    document: Document = request.getfixturevalue(name)
+    told = summary_rows(document, tmp_path)
     for row in told:
         if row["value"]:
             assert row["method"] and row["confidence"] == "0.95", row
             assert (row["low"] and row["high"]) or row["note"], row
-            assert row["cluster"] or row["method"] == "extreme, no interval", row
+            assert row["cluster"] or row["kind"] == "as published" or row["method"] == "extreme, no interval", row
             assert not row["method"].startswith("bootstrap") or (row["resamples"], row["seed"]) == ("400", "7"), row
         else:
             assert row["note"], row
@@ -232,6 +240,29 @@ def test_rows_of_the_summary_have_an_interval_or_say_why_not(document: Document,
     single = [row for row in told if row["condition"] and row["kind"] == "estimate" and row["value"]]
     assert [row["low"] for row in single][: len(shared)] == ["" if e.low is None else str(e.low) for e in shared]
     assert any(row["exact_method"].startswith("Clopper-Pearson") for row in told)
+
+
+def test_the_summary_has_the_geometry_and_the_erratum(whole: Document, tmp_path: Path) -> None:
+    told = summary_rows(whole, tmp_path)
+    kinds = [row["kind"] for row in told]
+    (part,) = whole.result.geometry
+    assert kinds.count("error at a fixed time") == 2 * len(part.errors) > 0
+    assert kinds.count("error by geometry") == 2 * len(part.bands)
+    assert kinds.count("rank correlation") == len(part.correlations)
+    assert (kinds.count("error by views"), kinds.count("1 / sqrt(N)")) == (2 * len(part.views), len(part.views))
+    (row,) = [
+        row
+        for row in told
+        if row["kind"] == "rank correlation"
+        and row["label"].startswith("embedded · constel")
+        and row["label"].endswith("all times")
+    ]
+    rho = next(c.rho for c in part.correlations if c.dilution == "constellation_gdop" and c.time_s is None)
+    assert rho is not None and [float(row[end]) for end in ("value", "low", "high")] == [rho.value, rho.low, rho.high]
+    (now,) = [row for row in told if row["kind"] == "by today's definitions"]
+    (erratum,) = whole.result.erratum
+    assert (now["metric"], float(now["value"]), now["unit"]) == ("cep50_m", erratum.corrected.value, "victims")
+    assert kinds.count("as published") == 1
 
 
 def test_tables_that_show_intervals_say_how_they_were_made(document: Document) -> None:
