@@ -52,6 +52,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "tests/unit/sar_analysis/results/test_erratum.py, and the command in tests/integration": (
         "sar_eval/campaign/erratum.py",
     ),
+    "tests/unit/sar_analysis/results/test_optimality.py holds documents to an oracle": (
+        "sar_analysis/results/oraclegap.py",
+    ),
     "tests/oracles/recount.py counts every flown mission again from its bag": (
         "sar_eval/episode/outcome.py",
         "sar_eval/episode/score.py",

@@ -19,7 +19,7 @@ from sar_analysis.results.document import build_results
 from sar_analysis.results.rows import EstimateRow
 from sar_analysis.table import analyze as read
 from sar_eval.cli import analysis
-from tests.unit.sar_eval.studies.test_missions import campaign
+from tests.unit.sar_eval.studies.missionmaker import campaign
 
 SHOWN = [key for key in HEADLINE if not METRICS[key].mixed and "exposed" not in key]
 """What missions with victims and without an exposed decoy have."""
