@@ -49,9 +49,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sar_eval/stage1/fitcheck.py",
         "sar_eval/stage1/fitflights.py",
     ),
-    "tests/unit/sar_analysis/results/test_erratum.py, and the command in tests/integration": (
-        "sar_eval/campaign/erratum.py",
-    ),
     "tests/oracles/recount.py counts every flown mission again from its bag": (
         "sar_eval/episode/outcome.py",
         "sar_eval/episode/score.py",
