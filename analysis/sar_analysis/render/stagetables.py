@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from sar_analysis.render.wording import NONE, Ends, TextTable, held, make, number
+from sar_analysis.render.method import how
+from sar_analysis.render.wording import NONE, OPEN, Ends, TextTable, held, make, number
 from sar_analysis.results.model import ResultBody, StageChange, StageMetric, StagePart
 from sar_analysis.results.stagegap import METHOD
 from sar_analysis.results.tiergap import TierGap
+from sar_analysis.stats.interval import Interval
 from sar_analysis.stats.scores import listed
 
 
@@ -99,11 +102,16 @@ def gap_words(result: ResultBody) -> str:
 def tier_gap_markdown(found: TierGap) -> str:
     """The same missions on two tiers, as a table for a document."""
     first, second = found.tiers
-    lines = [f"| | {first} | {second} | {second} minus {first}, 95 % interval |", "|---|---|---|---|"]
+    lines = [f"| | {first} | {second} | {second} minus {first} |", "|---|---|---|---|"]
     for row in found.rows:
         name = f"{row.measure} ({row.unit})" if row.unit else row.measure
-        gap = f"{row.difference:+.3g} ({row.low:+.3g} to {row.high:+.3g})"
-        lines.append(f"| {name} | {row.first:.4g} | {row.second:.4g} | {gap} |")
-    lines.append("")
-    lines.append(f"{found.pairs} missions on both tiers; {found.method}.")
+        sides = (_ends(side, "{:.4g}") for side in (row.first, row.second))
+        lines.append(f"| {name} | {' | '.join(sides)} | {_ends(row.difference, '{:+.3g}')} |")
+    told = how(figure for row in found.rows for figure in (row.first, row.second, row.difference))
+    lines += ["", f"{found.pairs} missions on both tiers, {found.layouts} layouts; means of missions. {told}"]
     return "\n".join(lines)
+
+
+def _ends(figure: Interval, form: str) -> str:
+    low, high = (form.format(end) if math.isfinite(end) else OPEN for end in (figure.low, figure.high))
+    return f"{form.format(figure.value)} [{low}, {high}]"

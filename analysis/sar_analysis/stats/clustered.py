@@ -243,6 +243,34 @@ def calibration_error(
     return replace(made, notes=(*made.notes, "gaps of either sign count, so resamples lean upwards"))
 
 
+def drawn(
+    statistic: Statistic,
+    groups: Groups,
+    estimand: str,
+    n: int,
+    options: Options = DEFAULT,
+    unit: str = "missions",
+    bounds: tuple[float, float] = UNBOUNDED,
+) -> Interval:
+    """Any statistic of how often each layout is drawn (resamples, layouts), such as a rank correlation.
+
+    Where some resamples have no value (NaN), as where a layout alone held one kind, nothing narrower than the bounds
+    is known.
+    """
+    found = _Figure(_value(statistic, groups), estimand, n, unit, groups, options)
+    if groups.count < 2:
+        return found.whole(bounds)
+    resamples = found.resampled(statistic)
+    if resamples is None:
+        return found.unvaried(bounds)
+    lost = int(np.isnan(resamples).sum())
+    if lost == 0:
+        return found.bootstrap(resamples)
+    low, high = (end if math.isfinite(end) else math.nan for end in bounds)
+    told = f"{lost} of {len(resamples)} resamples have no value: too few {groups.plural} hold what it takes"
+    return found.exact((low, high), "none: all that is possible", (told,))
+
+
 def _woodruff(ordered: Array, q: float, worth: float, confidence: float) -> Ends:
     """The values whose share at or below may be q: Woodruff 1952 with Clopper-Pearson's ends; NaN where none is.
 
