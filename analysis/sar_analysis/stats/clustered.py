@@ -5,9 +5,10 @@ widened for how few the layouts are (`expanded_percentile`); means and rates, wh
 bootstrap-t (`studentised`), unless it is left without an end. What a bootstrap cannot see it does not judge: a share
 with fewer than LEAST_LAYOUTS layouts that had the event, or that had a mission without it, a rate with fewer that had
 any, and a quantile with fewer on either side of it or fewer than LEAST_BEYOND values, are given on the effective sample
-instead (`effective.py`). The rule was fixed by `python -m benchmarks.layoutstudy`; docs/statistics.md has its table. No
-interval is without width: one layout says nothing about others, and where nothing varied the notes say what the ends
-stand for or why there are none.
+instead (`effective.py`). The rule was fixed by `python -m benchmarks.layoutstudy`; docs/statistics.md has its table. Where
+so few layouts cover less than they claim all the same, the notes say so (`falls_short`). No interval is without width:
+one layout says nothing about others, and where nothing varied the notes say what the ends stand for or why there are
+none.
 
 Arrays are (n,), one entry per mission or victim, with a layout for each; without layouts each entry stands for itself.
 """
@@ -50,6 +51,13 @@ from sar_core.errors import InputError
 LEAST_BEYOND = 12
 CROWDED = 4.0
 """From this crowding on the interval of a rate covers 79 to 92 %, whatever was tried in the study."""
+ENOUGH_FOR_MEANS, ENOUGH_FOR_RATES = 30, 100
+LEAST_OF_MEANS, LEAST_OF_RESTRICTED, LEAST_OF_RATES = 92, 88, 79
+"""Per cent that the interval of a mean, of a restricted mean time of which most are misses, and of a rate still covers
+with fewer layouts that differ as much as the study tried."""
+SHORT = "not 95"
+"""How the note of a figure ends whose interval is known to cover less than it claims."""
+UNSEEN = "rule of layouts not seen"
 UNBOUNDED = (-math.inf, math.inf)
 
 
@@ -94,10 +102,15 @@ def rate(
         ends = effective_poisson(counts, hours, len(y), options.confidence)
         made = found.exact(ends, "Poisson on the effective exposure", _rarity(few, value == 0.0))
     crowded = crowding(counts, hours)
-    if crowded < CROWDED:
-        return made
-    note = f"events crowd: layouts vary {crowded:.3g} times as much as Poisson counts, so it covers 79 to 92 %, not 95"
+    if crowded < CROWDED or groups.count >= ENOUGH_FOR_RATES:
+        return _of_few(made, groups, ENOUGH_FOR_RATES, LEAST_OF_RATES) if value > 0.0 else made
+    note = f"events crowd: layouts vary {crowded:.3g} times as much as Poisson counts, so it covers 79 to 92 %, {SHORT}"
     return replace(made, notes=(*made.notes, note))
+
+
+def falls_short(found: Interval) -> bool:
+    """Whether the study knows that such an interval covers less than it claims."""
+    return any(note.endswith(SHORT) for note in found.notes)
 
 
 def mean(
@@ -114,7 +127,7 @@ def mean(
     if groups.count < 2:
         return found.whole(bounds)
     made = None if alike(x) else found.ratio(groups.totals(x), groups.totals(np.ones_like(x)), bounds)
-    return made or found.unvaried(bounds)
+    return _of_few(made or found.unvaried(bounds), groups, ENOUGH_FOR_MEANS, LEAST_OF_MEANS)
 
 
 def iqm(
@@ -157,7 +170,8 @@ def rmst(
     statistic = _on_cells(groups, order, lambda counts, of: restricted_means(counts, of, ordered, events, horizon))
     estimand = f"mean time of {unit} up to {horizon:g}"
     found = _Figure(_value(statistic, groups), estimand, t.size, unit, groups, options)
-    return found.interval(statistic, (0.0, horizon), alike(t) and bool(seen.all() or not seen.any()))
+    made = found.interval(statistic, (0.0, horizon), alike(t) and bool(seen.all() or not seen.any()))
+    return _of_few(made, groups, ENOUGH_FOR_MEANS, LEAST_OF_RESTRICTED)
 
 
 def median_time(
@@ -263,11 +277,11 @@ def drawn(
     resamples = found.resampled(statistic)
     if resamples is None:
         return found.unvaried(bounds)
-    lost = int(np.isnan(resamples).sum())
+    lost = options.resamples - int(np.isfinite(resamples).sum())
     if lost == 0:
         return found.bootstrap(resamples)
     low, high = (end if math.isfinite(end) else math.nan for end in bounds)
-    told = f"{lost} of {len(resamples)} resamples have no value: too few {groups.plural} hold what it takes"
+    told = f"{lost} of {options.resamples} resamples have no value: too few {groups.plural} hold what it takes"
     return found.exact((low, high), "none: all that is possible", (told,))
 
 
@@ -327,7 +341,7 @@ class _Figure:
         ends = (low if math.isfinite(low) else math.nan, high if math.isfinite(high) else math.nan)
         if math.isnan(ends[0]) or math.isnan(ends[1]):
             told = "nothing varied: without bounds of the value an end cannot be given"
-        return self.exact(ends, "rule of layouts not seen", (told,))
+        return self.exact(ends, UNSEEN, (told,))
 
     def resampled(self, statistic: Statistic) -> Array | None:
         """The statistic of every resample; None where all are alike, which would make an interval without width."""
@@ -368,6 +382,14 @@ class _Figure:
             self.unit,
             self.groups.cluster,
         )
+
+
+def _of_few(made: Interval, groups: Groups, enough: int, least: int) -> Interval:
+    """With what the study found of so few layouts; where nothing varied the notes say so by now."""
+    if not 2 <= groups.count < enough or made.method == UNSEEN:
+        return made
+    note = f"{groups.count} {groups.plural}: where they differ much it covers down to {least} %, {SHORT}"
+    return replace(made, notes=(*made.notes, note))
 
 
 def _rarity(few: int, unvaried: bool) -> tuple[str, ...]:
