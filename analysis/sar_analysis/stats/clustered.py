@@ -5,10 +5,10 @@ widened for how few the layouts are (`expanded_percentile`); means and rates, wh
 bootstrap-t (`studentised`), unless it is left without an end. What a bootstrap cannot see it does not judge: a share
 with fewer than LEAST_LAYOUTS layouts that had the event, or that had a mission without it, a rate with fewer that had
 any, and a quantile with fewer on either side of it or fewer than LEAST_BEYOND values, are given on the effective sample
-instead (`effective.py`). The rule was fixed by `python -m benchmarks.layoutstudy`; docs/statistics.md has its table. Where
-so few layouts cover less than they claim all the same, the notes say so (`falls_short`). No interval is without width:
-one layout says nothing about others, and where nothing varied the notes say what the ends stand for or why there are
-none.
+instead (`effective.py`). The rule was fixed by `python -m benchmarks.layoutstudy`; docs/statistics.md has its table.
+Where so few layouts cover less than they claim all the same, the notes say so (`falls_short`). No interval is without
+width: one layout says nothing about others, and where nothing varied the notes say what the ends stand for or why there
+are none.
 
 Arrays are (n,), one entry per mission or victim, with a layout for each; without layouts each entry stands for itself.
 """
