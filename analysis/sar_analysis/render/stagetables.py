@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sar_analysis.render.method import how
+from sar_analysis.render.method import how, shortfalls
 from sar_analysis.render.wording import NONE, OPEN, Ends, TextTable, held, make, number
 from sar_analysis.results.model import ResultBody, StageChange, StageMetric, StagePart
 from sar_analysis.results.stagegap import METHOD
@@ -107,7 +107,8 @@ def tier_gap_markdown(found: TierGap) -> str:
         name = f"{row.measure} ({row.unit})" if row.unit else row.measure
         sides = (_ends(side, "{:.4g}") for side in (row.first, row.second))
         lines.append(f"| {name} | {' | '.join(sides)} | {_ends(row.difference, '{:+.3g}')} |")
-    told = how(figure for row in found.rows for figure in (row.first, row.second, row.difference))
+    figures = [figure for row in found.rows for figure in (row.first, row.second, row.difference)]
+    told = f"{how(figures)} {shortfalls(figures)}".rstrip()
     lines += ["", f"{found.pairs} missions on both tiers, {found.layouts} layouts; means of missions. {told}"]
     return "\n".join(lines)
 

@@ -51,10 +51,10 @@ from sar_core.errors import InputError
 LEAST_BEYOND = 12
 CROWDED = 4.0
 """From this crowding on the interval of a rate covers 79 to 92 %, whatever was tried in the study."""
-ENOUGH_FOR_MEANS, ENOUGH_FOR_RATES = 30, 100
-LEAST_OF_MEANS, LEAST_OF_RESTRICTED, LEAST_OF_RATES = 92, 88, 79
-"""Per cent that the interval of a mean, of a restricted mean time of which most are misses, and of a rate still covers
-with fewer layouts that differ as much as the study tried."""
+ENOUGH_FOR_RATES = 100
+FEW = {"rate": (ENOUGH_FOR_RATES, 79), "mean": (30, 92), "mean time": (30, 88)}
+"""How many layouts are enough, and what per cent an interval still covers with fewer that differ as much as the study
+tried: mean times of which most are misses."""
 SHORT = "not 95"
 """How the note of a figure ends whose interval is known to cover less than it claims."""
 UNSEEN = "rule of layouts not seen"
@@ -103,7 +103,7 @@ def rate(
         made = found.exact(ends, "Poisson on the effective exposure", _rarity(few, value == 0.0))
     crowded = crowding(counts, hours)
     if crowded < CROWDED or groups.count >= ENOUGH_FOR_RATES:
-        return _of_few(made, groups, ENOUGH_FOR_RATES, LEAST_OF_RATES) if value > 0.0 else made
+        return _of_few(made, groups, "rate") if value > 0.0 else made
     note = f"events crowd: layouts vary {crowded:.3g} times as much as Poisson counts, so it covers 79 to 92 %, {SHORT}"
     return replace(made, notes=(*made.notes, note))
 
@@ -127,7 +127,7 @@ def mean(
     if groups.count < 2:
         return found.whole(bounds)
     made = None if alike(x) else found.ratio(groups.totals(x), groups.totals(np.ones_like(x)), bounds)
-    return _of_few(made or found.unvaried(bounds), groups, ENOUGH_FOR_MEANS, LEAST_OF_MEANS)
+    return _of_few(made or found.unvaried(bounds), groups, "mean")
 
 
 def iqm(
@@ -171,7 +171,7 @@ def rmst(
     estimand = f"mean time of {unit} up to {horizon:g}"
     found = _Figure(_value(statistic, groups), estimand, t.size, unit, groups, options)
     made = found.interval(statistic, (0.0, horizon), alike(t) and bool(seen.all() or not seen.any()))
-    return _of_few(made, groups, ENOUGH_FOR_MEANS, LEAST_OF_RESTRICTED)
+    return _of_few(made, groups, "mean time")
 
 
 def median_time(
@@ -384,11 +384,12 @@ class _Figure:
         )
 
 
-def _of_few(made: Interval, groups: Groups, enough: int, least: int) -> Interval:
+def _of_few(made: Interval, groups: Groups, kind: str) -> Interval:
     """With what the study found of so few layouts; where nothing varied the notes say so by now."""
+    enough, least = FEW[kind]
     if not 2 <= groups.count < enough or made.method == UNSEEN:
         return made
-    note = f"{groups.count} {groups.plural}: where they differ much it covers down to {least} %, {SHORT}"
+    note = f"{groups.count} {groups.plural}: where they differ much, a {kind} covers down to {least} %, {SHORT}"
     return replace(made, notes=(*made.notes, note))
 
 

@@ -86,6 +86,10 @@ def test_the_table_says_what_has_no_end() -> None:
     cells = [cell for column in _table(summarise(campaign()), "made").columns for cell in column.cells]
     assert "median time to each victim" in cells and "CEP50 at issue" in cells
     assert any(str(cell).endswith(" to open") for cell in cells), "so few victims give a CEP95 no upper end"
+    caption = str(_table(summarise(campaign()), "made").caption)
+    assert caption.endswith(
+        "a rate covers down to 79 %, not 95; 23 layouts: where they differ much, a mean covers down to 92 %, not 95."
+    )
 
 
 def test_a_summary_counts_valid_missions_only() -> None:

@@ -103,12 +103,12 @@ def _plain(summary: Any) -> dict[str, Any]:
 
 def _table(summary: Any, title: str) -> Table:
     from sar_analysis.metrics.catalogue import metric
-    from sar_analysis.render.method import how
+    from sar_analysis.render.method import how, shortfalls
     from sar_analysis.render.wording import bare, number
     from sar_eval.studies.missions import KEYS
 
     found = [getattr(summary, field) for field in KEYS]
-    table = Table(title=title, caption=how(found))
+    table = Table(title=title, caption=f"{how(found)} {shortfalls(found)}".rstrip())
     for name in ("figure", "value", "95 % interval"):
         table.add_column(name)
     valid = summary.missions - summary.invalid
@@ -195,11 +195,12 @@ def gate_study(
 
 
 def _gate_table(rows: list[Any], world: str) -> Table:
-    from sar_analysis.render.method import how
+    from sar_analysis.render.method import how, shortfalls
 
     title = f"Stage 2 (embedded): {world}, gate on against forced open, paired; per mission, with 95 % intervals"
     figures = [figure for row in rows for arms in row.counts.values() for figure in arms]
-    table = Table(title=title, title_justify="left", caption=how(figures), caption_justify="left")
+    caption = f"{how(figures)} {shortfalls(figures)}".rstrip()
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for name in ("kappa", "missions (invalid)", "per mission", "on", "forced open", "on minus open"):
         table.add_column(name)
     for row in rows:
@@ -345,6 +346,8 @@ def _confidence_table(judged: dict[str, Any]) -> Table:
     table.add_row("reports", *(str(figures.reports) for figures in judged.values()))
     for name in names:
         cells = (getattr(figures, name) for figures in judged.values())
-        label = {"right": "share right", "auroc": "AUROC"}.get(name, name.replace("_", " "))
+        label = {"right": "share right", "brier_skill": "Brier skill", "auroc": "AUROC"}.get(
+            name, name.replace("_", " ")
+        )
         table.add_row(label, *("none: all alike" if cell is None else _with_ends(cell) for cell in cells))
     return table

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.render.method import how
+from sar_analysis.render.method import how, shortfalls
 from sar_analysis.render.wording import OPEN
 from sar_analysis.stats import clustered
 from sar_analysis.stats.interval import Interval
@@ -141,6 +141,7 @@ def _per_flight(counts: _Values, flights: Sequence[FitFlight]) -> Interval | Non
 def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights: int, picture: str | None) -> str:
     """The check as a page of Markdown; ``picture`` is how the page reaches it."""
     pairs = ("issued", "median time", "median error", "decoy alarms per flight")
+    figures = [figure for row in rows for figure in row.figures.values()]
     heads = ("sigma", "kappa", "victims", *(f"{name}: flown, foretold" for name in pairs))
     lines = [
         f"# {model.name}: what Stage 1 knows of sensing, and how well",
@@ -150,7 +151,7 @@ def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights:
             f"them. Stage 2 (embedded), {model.world}: fitted on {len(model.seeds)} full-chain flights "
             f"({', '.join(model.patterns)}), checked on {flights} others. "
             f"Victims never issued count as infinitely late; {DRAWS} fates are drawn for each. Every flight has a "
-            f"layout of its own. {how(figure for row in rows for figure in row.figures.values())} "
+            f"layout of its own. {how(figures)} {shortfalls(figures)} "
             f"sha256 `{digest}`, radio `{model.radio_sha256[:12]}`, calibration `{model.calibration_sha256[:12]}`.",
             COLUMNS,
             break_on_hyphens=False,
