@@ -49,9 +49,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "sar_eval/stage1/fitcheck.py",
         "sar_eval/stage1/fitflights.py",
     ),
-    "tests/unit/sar_analysis/results/test_erratum.py, and the command in tests/integration": (
-        "sar_eval/campaign/erratum.py",
-    ),
     "tests/unit/sar_analysis/results/test_optimality.py holds documents to an oracle": (
         "sar_analysis/results/oraclegap.py",
     ),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from sar_analysis.render.method import how
-from sar_analysis.render.wording import NONE, Ends, TextTable, held, make, number, spread
+from sar_analysis.render.method import how, shortfalls
+from sar_analysis.render.wording import NONE, OPEN, Ends, TextTable, held, make, number, spread
 from sar_analysis.results.model import ResultBody, StageChange, StageMetric, StagePart
 from sar_analysis.results.tiergap import TierGap
+from sar_analysis.stats.interval import Interval
 from sar_analysis.stats.scores import listed
 
 
@@ -104,11 +106,17 @@ def gap_words(result: ResultBody) -> str:
 def tier_gap_markdown(found: TierGap) -> str:
     """The same missions on two tiers, as a table for a document."""
     first, second = found.tiers
-    lines = [f"| | {first} | {second} | {second} minus {first}, 95 % interval |", "|---|---|---|---|"]
+    lines = [f"| | {first} | {second} | {second} minus {first} |", "|---|---|---|---|"]
     for row in found.rows:
         name = f"{row.measure} ({row.unit})" if row.unit else row.measure
-        gap = f"{row.difference:+.3g} ({row.low:+.3g} to {row.high:+.3g})"
-        lines.append(f"| {name} | {row.first:.4g} | {row.second:.4g} | {gap} |")
-    lines.append("")
-    lines.append(f"{found.pairs} missions on both tiers; {found.method}.")
+        sides = (_ends(side, "{:.4g}") for side in (row.first, row.second))
+        lines.append(f"| {name} | {' | '.join(sides)} | {_ends(row.difference, '{:+.3g}')} |")
+    figures = [figure for row in found.rows for figure in (row.first, row.second, row.difference)]
+    told = f"{how(figures)} {shortfalls(figures)}".rstrip()
+    lines += ["", f"{found.pairs} missions on both tiers, {found.layouts} layouts; means of missions. {told}"]
     return "\n".join(lines)
+
+
+def _ends(figure: Interval, form: str) -> str:
+    low, high = (form.format(end) if math.isfinite(end) else OPEN for end in (figure.low, figure.high))
+    return f"{form.format(figure.value)} [{low}, {high}]"

@@ -39,6 +39,10 @@ def test_the_table_says_what_has_no_end() -> None:
     assert any(str(cell).endswith(" to open") for cell in cells), "so few victims give a CEP95 no upper end"
     assert "mean time to a victim" in cells
     assert "needs missions with victims and without" in cells, "PPV of one kind of mission"
+    caption = str(_table(summarise(campaign()), "made").caption)
+    assert caption.endswith(
+        "a rate covers down to 79 %, not 95; 23 layouts: where they differ much, a mean covers down to 92 %, not 95."
+    )
 
 
 def test_a_summary_counts_valid_missions_only() -> None:

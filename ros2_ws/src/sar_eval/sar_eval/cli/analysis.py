@@ -323,7 +323,7 @@ def tiergap(
     with err.status("reading the bags"):
         found = _library("results.tiergap").compare(first, second)
     if as_json:
-        print(json.dumps(asdict(found)))
+        print(json.dumps(found.plain, allow_nan=False))
     else:
         say(_library("render.stagetables").tier_gap_markdown(found))
 

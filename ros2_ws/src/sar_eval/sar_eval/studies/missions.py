@@ -34,6 +34,8 @@ class MissionFigures:
     missions_with_false_alarm: Interval | None
     false_alarms_per_mission: Interval | None
     false_alarms_per_hour: Interval | None
+    displaced_issues: Interval | None
+    wrong_issues_per_mission: Interval | None
     false_alarms_by_kind: dict[str, int]
     missions_with_collision: Interval | None
     collisions_per_mission: Interval | None
@@ -54,6 +56,7 @@ KEYS = {
         for name in (
             *("ppv", "cep50_m", "cep95_m", "final_cep50_m"),
             *("missions_with_false_alarm", "false_alarms_per_mission", "false_alarms_per_hour"),
+            *("displaced_issues", "wrong_issues_per_mission"),
             *("missions_with_collision", "collisions_per_mission", "near_misses_per_mission", "coverage_240s"),
         )
     },
