@@ -27,15 +27,15 @@ def paired_difference(on: list[float], off: list[float], label: str) -> Interval
 
 
 def operating_curve(results: list[dict[str, Any]]) -> list[tuple[float, float]]:
-    """(false alarms per mission, share of victims found) by the swarm's last word, for each confidence threshold."""
+    """(false alarms per mission, share of victims found) by the swarm's last reports, for each confidence threshold."""
     victims = sum(len(r["victims"]) for r in results)
     curve = []
     for threshold in THRESHOLDS:
-        words = [[t["last"] for t in r["tracks"] if t["last"]["confidence"] > threshold] for r in results]
-        alarms = sum(not word["right"] for mission in words for word in mission)
+        last = [[t["last"] for t in r["tracks"] if t["last"]["confidence"] > threshold] for r in results]
+        alarms = sum(not report["right"] for mission in last for report in mission)
         found = sum(
-            min(sum(word["right"] for word in mission), len(r["victims"]))
-            for mission, r in zip(words, results, strict=True)
+            min(sum(report["right"] for report in mission), len(r["victims"]))
+            for mission, r in zip(last, results, strict=True)
         )
         curve.append((alarms / len(results), found / max(victims, 1)))
     return curve
@@ -98,20 +98,20 @@ def draw_gate_study(rows: list[dict[str, Any]], world: str, picture: Path) -> No
     pyplot.close(figure)
 
 
-def _words(results: list[dict[str, Any]], which: str) -> tuple[Floats, Floats]:
-    """Confidences and whether they were right, of the swarm's first or last word on each transmitter and mission."""
+def _reports(results: list[dict[str, Any]], which: str) -> tuple[Floats, Floats]:
+    """Confidences and whether they were right, of the swarm's first or last report on each transmitter and mission."""
     try:
-        words = [t[which] for r in results if r["valid"] for t in r["tracks"]]
+        reports = [t[which] for r in results if r["valid"] for t in r["tracks"]]
     except (KeyError, TypeError) as error:
         raise InputError(f"these are not results of sar-eval missions of this version: {error} is missing") from None
-    if not words:
+    if not reports:
         raise MissingDataError("the results hold no report: nothing to judge")
-    return np.array([w["confidence"] for w in words]), np.array([w["right"] for w in words], dtype=np.float64)
+    return np.array([r["confidence"] for r in reports]), np.array([r["right"] for r in reports], dtype=np.float64)
 
 
 def judge_confidence(results: list[dict[str, Any]], which: str) -> dict[str, Any]:
-    """How well the swarm's first or last word on each transmitter and mission is calibrated."""
-    p, right = _words(results, which)
+    """How well the swarm's first or last report on each transmitter and mission is calibrated."""
+    p, right = _reports(results, which)
     return {
         "n": len(p),
         "right": int(right.sum()),
@@ -131,7 +131,7 @@ def draw_reliability(results: list[dict[str, Any]], picture: Path) -> None:
     figure, axis = pyplot.subplots(figsize=(5.6, 5.2), layout="constrained")
     axis.plot([0, 1], [0, 1], color="#999999", linestyle="--")
     for which, colour in (("first", "#d94801"), ("last", "#1d4e89")):
-        p, right = _words(results, which)
+        p, right = _reports(results, which)
         curve = reliability(p, right)
         axis.plot(curve.confidence, curve.right, "o-", color=colour, label=f"{which} word, n = {len(p)}")
         for x, y, count in zip(curve.confidence, curve.right, curve.counts, strict=True):
