@@ -140,7 +140,7 @@ def _blocked_worlds(count: int, **search: float) -> list[tuple[int, PlanningProb
     """Keys and worlds of clutter and trees whose straight line is blocked and where that key finds a way."""
     chosen: list[tuple[int, PlanningProblem]] = []
     for index in (index for index in range(WORLDS) if index % 10 < 7):
-        world = _world(index)
+        world, _ = _world(index)
         problem = PlanningProblem(world.start, world.goal, world.map, world.clearance_m, Search(**search))
         result = find_corners(problem, index)
         if result.code == Code.FOUND and result.iterations > 0:
@@ -187,7 +187,7 @@ def test_the_field_finds_a_way_in_fewer_iterations() -> None:
 
 
 def test_work_is_bounded_by_the_budget() -> None:
-    problem = _world(9)
+    problem, _ = _world(9)
     result = find_corners(
         PlanningProblem(problem.start, problem.goal, problem.map, problem.clearance_m, Search(budget=50)), 3
     )
