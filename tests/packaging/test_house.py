@@ -54,10 +54,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "tests/unit/sar_analysis/results/test_erratum.py, and the command in tests/integration": (
         "sar_eval/campaign/erratum.py",
     ),
-    "tests/oracles/recount.py counts every flown mission again from its bag": (
-        "sar_eval/episode/outcome.py",
-        "sar_eval/episode/score.py",
-    ),
     "names and shapes of arrays, without behaviour": ("sar_analysis/bags/arrays.py",),
     "read and written with every document: test_model.py, test_document.py, test_intervals.py": (
         "sar_analysis/results/rows.py",
