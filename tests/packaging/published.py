@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from sar_analysis.bags.textfiles import read_text
-from sar_analysis.render.markdown import results_markdown, tables_markdown
+from sar_analysis.render.markdown import pages
 from sar_analysis.results.document import headlines, read_results, seed_rates
 from sar_analysis.results.levels import noise_levels
 from sar_analysis.results.model import results_schema
@@ -69,8 +69,8 @@ def its_manifest_holds_the_hash_of_every_other_file(folder: Path) -> None:
 def its_pages_are_what_the_code_makes_of_its_document(folder: Path) -> None:
     jsonschema.Draft202012Validator(results_schema()).validate(document(folder))
     typed = read_results((folder / "results.json").read_text(encoding="utf-8"))
-    assert (folder / "RESULTS.md").read_text(encoding="utf-8") == results_markdown(typed), RENEW
-    assert (folder / "TABLES.md").read_text(encoding="utf-8") == tables_markdown(typed), RENEW
+    for name, text in pages(typed).items():
+        assert (folder / name).read_text(encoding="utf-8") == text, RENEW
 
 
 def every_planned_mission_is_there_once_and_in_order(folder: Path) -> None:

@@ -184,10 +184,10 @@ def noise_envelope(groups: Sequence[Group], options: Options = DEFAULT) -> list[
 
 
 def reliability(valid: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> dict[str, Any]:
-    """How often the swarm's last word on a transmitter was right, by its confidence; ten equal bins."""
+    """How often the swarm's last report on a transmitter was right, by its confidence; ten equal bins."""
     said = [(word, e.layout) for e in valid for word in e.track_reports if word.last]
     words, layouts = [word for word, _ in said], [layout for _, layout in said]
-    head = {"which": "the last word on each transmitter of each mission", "reports": len(words)}
+    head = {"which": "the last report on each transmitter of each mission", "reports": len(words)}
     if not words:
         return {**head, "bins": [], "brier": None, "ece": None, "note": "no reports"}
     p = np.array([word.confidence for word in words])

@@ -27,7 +27,6 @@ from sar_analysis.stats.aggregate import checked
 from sar_analysis.stats.designs import CELLS_PER_CHUNK
 from sar_analysis.stats.effective import (
     Ends,
-    beta_ends,
     crowding,
     effective_poisson,
     effective_trials,
@@ -36,6 +35,7 @@ from sar_analysis.stats.effective import (
 )
 from sar_analysis.stats.interval import Array, Interval, expanded_percentile, studentised
 from sar_analysis.stats.layouts import DEFAULT, LEAST_LAYOUTS, Groups, Layouts, Options, draws, grouped
+from sar_analysis.stats.rates import beta_ends
 from sar_analysis.stats.resampling import alike
 from sar_analysis.stats.statistics import (
     Counts,
@@ -340,7 +340,7 @@ def _woodruff(ordered: Array, q: float, worth: float, confidence: float) -> Ends
     With as many effective values as there are this is `rates.order_quantile`.
     """
     share_below = np.searchsorted(ordered, ordered, side="right") / len(ordered)
-    lower, upper = beta_ends(share_below, worth, confidence)
+    lower, upper = beta_ends(share_below * worth, (1.0 - share_below) * worth, confidence)
     at_none = float(beta_ends(0.0, worth, confidence)[1])
     above = np.flatnonzero(lower >= q)
     low = math.nan if at_none >= q else float(ordered[np.flatnonzero(upper >= q)[0]])

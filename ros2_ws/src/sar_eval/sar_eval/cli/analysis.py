@@ -14,7 +14,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from sar_core.errors import ContractError, InputError, MissingDependencyError
+from sar_core.indices import load_indices
 from sar_eval.cli.console import Json, bar, err, note, out, say
+from sar_eval.scenario.resources import share_dir
 
 prereg_app = typer.Typer(
     no_args_is_help=True,
@@ -45,6 +47,15 @@ def analyze(
         list[str] | None,
         typer.Option(help="Column that tells conditions apart, such as world or pattern; may be repeated."),
     ] = None,
+    terms: Annotated[
+        Path | None, typer.Option(help="CSV to write: the terms of conduct of each mission that searched.")
+    ] = None,
+    indices: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of constants for them, like configs/indices; a record has its own only, a bag takes any."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Turn bags into a tidy table, one row per mission, and say what each condition comes to.
@@ -64,6 +75,11 @@ def analyze(
     groups = summary.summarise(table.episodes, tuple(by) if by else summary.CONDITION)
     if csv is not None:
         table.to_csv(csv)
+    if terms is not None:
+        constants = load_indices(indices or share_dir("configs") / "indices")
+        _library("table").write_csv(table.conduct(constants), terms)
+    elif indices is not None:
+        raise InputError("--indices: give --terms FILE too, which is written with these constants")
     if as_json:
         figures = [row for group in groups for row in group.rows()]
         told = {"counts": table.counts(), "warnings": table.warnings(), "episodes": table.rows(), "summary": figures}

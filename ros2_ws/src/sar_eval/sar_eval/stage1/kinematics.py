@@ -8,7 +8,6 @@ compiled twin's or, where it has none, its own, for which the compiled flight st
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -245,8 +244,3 @@ def fly(task: KinematicTask) -> KinematicTrack:
         else:
             draws = _draws(task, 2 * draws.shape[1])
     return KinematicTrack(np.arange(step + 1, dtype=np.float64) * task.agility.step_s, search.track[: step + 1])
-
-
-def fly_batch(tasks: Sequence[KinematicTask]) -> list[KinematicTrack]:
-    """Many missions, each as if flown alone."""
-    return [fly(task) for task in tasks]

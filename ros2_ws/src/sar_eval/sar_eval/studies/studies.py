@@ -45,7 +45,7 @@ class Arms(NamedTuple):
 
 
 class OperatingPoint(NamedTuple):
-    """The swarm's last words above a threshold: decoys' and displaced ones per mission, share of victims found."""
+    """The swarm's last reports above a threshold: decoys' and displaced ones per mission, share of victims found."""
 
     threshold: float
     decoy_alarms: Interval
@@ -94,9 +94,9 @@ def _per_mission(counts: Sequence[float], layouts: Sequence[Hashable], options: 
 
 
 def operating_curve(results: Sequence[dict[str, Any]], options: Options = DEFAULT) -> list[OperatingPoint]:
-    """What the swarm's last word on each transmitter comes to, for each confidence threshold.
+    """What the swarm's last report on each transmitter comes to, for each confidence threshold.
 
-    Judged by transmitter: a decoy's word is a decoy alarm, a victim's own device more than 10 m off is displaced.
+    Judged by transmitter: a decoy's is a decoy alarm, a victim's own device more than 10 m off is displaced.
     """
     layouts = [of_result(r).layout for r in results]
     victims = [len(r["victims"]) for r in results]
@@ -174,30 +174,31 @@ def draw_gate_study(rows: Sequence[GateRow], world: str, picture: Path) -> None:
     pyplot.close(figure)
 
 
-class Words(NamedTuple):
-    """Confidences and whether they were right, float64[n] each, of one word per transmitter and mission; layouts."""
+class SaidReports(NamedTuple):
+    """Confidences and whether they were right, float64[n] each, of one report per transmitter and mission; layouts."""
 
     said: Floats
     right: Floats
     layouts: list[Hashable]
 
 
-def _words(results: Sequence[dict[str, Any]], which: str) -> Words:
-    """The swarm's first or last word on each transmitter of each valid mission."""
+def _reports(results: Sequence[dict[str, Any]], which: str) -> SaidReports:
+    """The swarm's first or last report on each transmitter of each valid mission."""
     try:
         flown = [(r["tracks"], of_result(r).layout) for r in results if r["valid"] and r["tracks"]]
-        words = [(t[which], layout) for tracks, layout in flown for t in tracks]
+        reports = [(t[which], layout) for tracks, layout in flown for t in tracks]
     except (KeyError, TypeError) as error:
         raise InputError(f"these are not results of sar-eval missions of this version: {error} is missing") from None
-    if not words:
+    if not reports:
         raise MissingDataError("the results hold no report: nothing to judge")
-    said = np.array([w["confidence"] for w, _ in words])
-    return Words(said, np.array([w["right"] for w, _ in words], dtype=np.float64), [layout for _, layout in words])
+    said = np.array([r["confidence"] for r, _ in reports])
+    right = np.array([r["right"] for r, _ in reports], dtype=np.float64)
+    return SaidReports(said, right, [layout for _, layout in reports])
 
 
 @dataclass(frozen=True)
 class ConfidenceFigures:
-    """How well one word per transmitter and mission is calibrated; None where every word was right, or none."""
+    """How well one report per transmitter and mission is calibrated; None where every one was right, or none."""
 
     reports: int
     right: Interval
@@ -220,30 +221,30 @@ JUDGED: dict[str, tuple[Callable[[Floats, Floats], float | None], str, tuple[flo
 
 
 def judge_confidence(results: Sequence[dict[str, Any]], which: str, options: Options = DEFAULT) -> ConfidenceFigures:
-    """How well the swarm's first or last word on each transmitter and mission is calibrated, layouts drawn again."""
-    words = _words(results, which)
-    right = clustered.share(words.right, 1, words.layouts, options, "reports")
-    exact = clopper_pearson(int(words.right.sum()), len(words.right), options.confidence, "reports")
-    figures = {name: _judged(words, name, options) for name in JUDGED}
-    return ConfidenceFigures(len(words.said), replace(right, exact=exact), **figures)  # type: ignore[arg-type]
+    """How well the swarm's first or last report on each transmitter and mission is calibrated, layouts drawn again."""
+    reports = _reports(results, which)
+    right = clustered.share(reports.right, 1, reports.layouts, options, "reports")
+    exact = clopper_pearson(int(reports.right.sum()), len(reports.right), options.confidence, "reports")
+    figures = {name: _judged(reports, name, options) for name in JUDGED}
+    return ConfidenceFigures(len(reports.said), replace(right, exact=exact), **figures)  # type: ignore[arg-type]
 
 
-def _judged(words: Words, name: str, options: Options) -> Interval | None:
+def _judged(reports: SaidReports, name: str, options: Options) -> Interval | None:
     of, estimand, bounds = JUDGED[name]
-    if of(words.said, words.right) is None:
+    if of(reports.said, reports.right) is None:
         return None
-    groups = grouped(len(words.said), words.layouts)
+    groups = grouped(len(reports.said), reports.layouts)
 
     def statistic(counts: Counts) -> Floats:
         """Of each resample's reports written out; NaN where it lacks one kind."""
         found = []
         for row in counts:
             times = row[groups.of]
-            value = of(np.repeat(words.said, times), np.repeat(words.right, times))
+            value = of(np.repeat(reports.said, times), np.repeat(reports.right, times))
             found.append(np.nan if value is None else value)
         return np.array(found)
 
-    return clustered.drawn(statistic, groups, estimand, len(words.said), options, "reports", bounds)
+    return clustered.drawn(statistic, groups, estimand, len(reports.said), options, "reports", bounds)
 
 
 def draw_reliability(results: Sequence[dict[str, Any]], picture: Path) -> None:
@@ -256,10 +257,10 @@ def draw_reliability(results: Sequence[dict[str, Any]], picture: Path) -> None:
     figure, axis = pyplot.subplots(figsize=(5.6, 5.2), layout="constrained")
     axis.plot([0, 1], [0, 1], color="#999999", linestyle="--")
     for which, colour in (("first", "#d94801"), ("last", "#1d4e89")):
-        words = _words(results, which)
-        curve = reliability(words.said, words.right)
-        bars = np.array(_bars(words)).T
-        label = f"{which} word, n = {len(words.said)}"
+        reports = _reports(results, which)
+        curve = reliability(reports.said, reports.right)
+        bars = np.array(_bars(reports)).T
+        label = f"{which} report, n = {len(reports.said)}"
         axis.errorbar(curve.confidence, curve.right, yerr=bars, fmt="o-", color=colour, label=label, capsize=2)
         for x, y, count in zip(curve.confidence, curve.right, curve.counts, strict=True):
             axis.annotate(str(count), (x, y), textcoords="offset points", xytext=(6, -10), fontsize=7, color=colour)
@@ -271,12 +272,12 @@ def draw_reliability(results: Sequence[dict[str, Any]], picture: Path) -> None:
     pyplot.close(figure)
 
 
-def _bars(words: Words, bins: int = 10) -> list[tuple[float, float]]:
+def _bars(reports: SaidReports, bins: int = 10) -> list[tuple[float, float]]:
     """How far the share's interval reaches below and above it, for each filled bin of `reliability`."""
-    places = np.clip((words.said * bins).astype(np.int64), 0, bins - 1)
+    places = np.clip((reports.said * bins).astype(np.int64), 0, bins - 1)
     bars = []
     for k in np.unique(places):
         mine = np.flatnonzero(places == k)
-        share = clustered.share(words.right[mine], 1, [words.layouts[i] for i in mine], unit="reports")
+        share = clustered.share(reports.right[mine], 1, [reports.layouts[i] for i in mine], unit="reports")
         bars.append((share.value - share.low, share.high - share.value))
     return bars

@@ -68,9 +68,6 @@ class Device:
         t = self.track[:, 0]
         return np.array([np.interp(time_s, t, self.track[:, k]) for k in (1, 2, 3)])
 
-    def on_air(self, time_s: float) -> bool:
-        return not self.windows or any(start <= time_s < end for start, end in self.windows)
-
 
 def make_devices(
     world: World, episode_set: int, index: int, victims: int, decoys: int, victim_absent: bool = False
