@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
+from benchmarks.linkframe import link_frame_s
 from benchmarks.peer import MujocoFleet
 from sar_core.geometry import cylinder
 from sar_core.streams import stream
@@ -27,7 +28,6 @@ from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import load_named_vehicle, prepare, radio_path
 from sar_eval.scenario.resources import world_path
 from sar_sim.radio.radioconfig import load_radio
-from sar_sim.radio.receiver import bench_link_frame
 from sar_sim.vehicle.airframe import Vehicle
 from sar_sim.vehicle.fleet import Fleet, stamp_ns, step_of_tick
 from sar_sim.world.world import load_world
@@ -141,7 +141,7 @@ def _kernel_against_mujoco(vehicle: Vehicle, seconds: int) -> Figure:
 def _link_frame(quick: bool) -> Figure:
     """One heard frame of CSI: paths, channel, impairments, quantisation; the peer is the same in plain numpy."""
     world, radio = load_world(world_path("village")), load_radio(radio_path("open_ground"))
-    runs = [bench_link_frame(world, radio, 200 if quick else 1000) for _ in range(REPEATS)]
+    runs = [link_frame_s(world, radio, 200 if quick else 1000) for _ in range(REPEATS)]
     ours, numpys = min(run[0] for run in runs), min(run[1] for run in runs)
     name = "CSI per link-frame, village"
     return Figure(name, 1e6 * ours, "µs", "plain numpy", 1e6 * numpys, numpys / ours, 3.0)

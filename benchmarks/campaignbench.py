@@ -9,13 +9,15 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import time
 from collections import deque
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
 from typing import Any
 
 from sar_eval.campaign.plan import CampaignChoice, CampaignPlan, MissionTask, make_plan
-from sar_eval.campaign.workers import MissionJob, WorkerCrew, rss_and_files
+from sar_eval.campaign.workers import MissionJob, WorkerCrew
 from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.scenario.model import Scenario
@@ -81,6 +83,12 @@ def speed(episodes: int = 16) -> dict[str, Any]:
         "ratio": round(best_bare / best_crew, 3),
         "target": 0.9,
     }
+
+
+def rss_and_files(pid: int) -> tuple[int, int]:
+    """Resident memory in bytes and open files of a process (Linux)."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def flatness(episodes: int = 500) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bench import REPEATS, Figure
+from benchmarks.untrained import random_actor
 from sar_core.errors import RunError
 from sar_eval.backends.embedded import make_receiver
 from sar_eval.episode.briefing import briefing_of
@@ -25,7 +26,7 @@ from sar_eval.episode.sensing import Sensing
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_sim.vehicle.fleet import Fleet, stamp_ns
-from sar_swarm.piloting.policy import OBSERVATIONS, forward, load_actor, random_actor
+from sar_swarm.piloting.policy import OBSERVATIONS, forward, load_actor
 
 ACTOR_US = 3.3
 FUSION_US = 0.054

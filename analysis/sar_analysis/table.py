@@ -14,18 +14,20 @@ import csv
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sar_analysis.bags.reader import PARTIAL, SchemaVersionError, UnfinishedError
+from sar_analysis.bags.reader import PARTIAL, SchemaVersionError, UnfinishedError, read_bag
 from sar_analysis.bags.textfiles import read_text
+from sar_analysis.metrics.conduct import bag_conduct, demand_same_constants
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.metrics.records import parse_record
 from sar_core.errors import InputError, MissingDataError, SarError
+from sar_core.indices import Indices
 
 RECORDS = "episodes.jsonl"
 FEW = 3
@@ -71,8 +73,7 @@ class Table:
     def columns(self) -> dict[str, list[Any]]:
         """The same by column: what numpy, pandas and polars take as it is."""
         rows = self.rows()
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        return {name: [row.get(name) for row in rows] for name in names}
+        return {name: [row.get(name) for row in rows] for name in _names(rows)}
 
     def victims(self) -> list[dict[str, Any]]:
         """One flat dict per victim, valid episodes only, with what names its episode and condition."""
@@ -96,6 +97,22 @@ class Table:
             said.append(f"note: {ids[0] if len(ids) == 1 else f'{len(ids)} missions'}: {note}")
         return said
 
+    def conduct(self, indices: Indices) -> list[dict[str, Any]]:
+        """The terms of conduct by these constants, one flat row per valid mission that searched.
+
+        A mission with a bag is computed from it. A record has only the terms it was made with: one that was made with
+        other constants is refused, by name.
+        """
+        found = []
+        for e in self.valid:
+            bag = self.bags.get(e.key)
+            terms = e.conduct if bag is None else bag_conduct(read_bag(bag), indices)
+            if terms is None:
+                continue
+            demand_same_constants(terms, indices, e.episode_id)
+            found.append({"episode_id": e.episode_id, **dict(_leaves(terms.plain()))})
+        return found
+
     def counts(self) -> dict[str, int]:
         """Episodes, how many of them are invalid, and problems by kind."""
         kinds = Counter(problem.kind for problem in self.problems)
@@ -103,13 +120,29 @@ class Table:
 
     def to_csv(self, path: Path | str) -> Path:
         """Write the rows; undefined values are empty fields."""
-        path = Path(path)
-        columns = self.columns()
-        with open(path, "w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-        return path
+        return write_csv(self.rows(), Path(path))
+
+
+def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> Path:
+    """Flat rows under the names that any of them has."""
+    with open(path, "w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, _names(rows), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def _names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _leaves(plain: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Ends of nested mappings, such as ``rules.lane_s``."""
+    for name, value in plain.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
 
 
 def analyze(
@@ -271,3 +304,7 @@ def _mixtures(episodes: Iterable[EpisodeMetrics]) -> Iterable[str]:
         hashes = {e.world_sha256 for e in listed if e.world == world}
         if len(hashes) > 1:
             yield f"{len(hashes)} different worlds are all called {world}"
+    made = [e.conduct.indices for e in listed if e.conduct is not None]
+    for file in sorted({file for indices in made for file in indices}):
+        if len({indices.get(file) for indices in made}) > 1:
+            yield f"terms of conduct computed with different {file}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,25 @@ import pytest
 from sar_eval.episode.flight import fly_episode
 from sar_eval.episode.kernels import compile_kernels
 from sar_eval.episode.record import Record
+from sar_eval.ros.graph import POLL_S, Graph
+from sar_eval.ros.nodetable import STARTED
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
 
 HERE = Path(__file__).parent
 PATIENT = {"lockstep_timeout_s": 60.0, "ready_timeout_s": 120.0}
 """For tests that are not about time: a busy machine is not a fault."""
+
+
+def started(graph: Graph) -> float:
+    """Start it; seconds to the first tick, inf if it ends without one."""
+    began = time.monotonic()
+    graph.start()
+    while not graph.file.with_suffix(STARTED).exists():
+        if graph.ended:
+            return math.inf
+        time.sleep(POLL_S)
+    return time.monotonic() - began
 
 
 def lacking() -> str:

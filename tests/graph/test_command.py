@@ -16,7 +16,7 @@ import yaml
 from sar_eval.bag.check import check_bag
 from sar_eval.ros.graph import Graph, graph_environment, own_domain
 from sar_eval.ros.nodetable import NODES, node_table, settings_of
-from tests.graph.conftest import PATIENT
+from tests.graph.conftest import PATIENT, started
 
 TIMEOUT_S = 300.0
 SHORT = ("--drones", "2", "--duration-s", "1", "--lockstep-timeout-s", "60")
@@ -104,8 +104,7 @@ def test_nodes_started_one_by_one_with_a_parameter_file_find_each_other(plan, al
 def test_a_node_shows_its_stage_and_lets_nobody_change_it(plan, tmp_path):
     """To an onlooker with the two variables that docs/ros.md names and nothing else of ours."""
     with Graph(plan(seed=5, drones=2), tmp_path / "bag", speed_factor=2.0, **PATIENT) as graph:
-        graph.start()
-        assert graph.wait_until_ready() < PATIENT["ready_timeout_s"]
+        assert started(graph) < PATIENT["ready_timeout_s"]
         command = [sys.executable, "-c", LOOK]
         onlooker = {"ROS_DOMAIN_ID": str(graph.domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
         environment = {**os.environ, **onlooker}

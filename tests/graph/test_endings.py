@@ -12,7 +12,7 @@ import pytest
 from sar_eval.bag.check import check_bag
 from sar_eval.ros.graph import Graph, fly_graph
 from sar_eval.ros.nodetable import NODES
-from tests.graph.conftest import PATIENT
+from tests.graph.conftest import PATIENT, started
 
 READY_S = 15.0
 NOTICED_S = 5.0
@@ -43,8 +43,7 @@ def seconds_until_ended(graph: Graph) -> float:
 
 def fly_for_seconds(graph: Graph, bag: Path) -> None:
     """Start it and let it fly until two seconds lie in the bag."""
-    graph.start()
-    assert graph.wait_until_ready() < PATIENT["ready_timeout_s"]
+    assert started(graph) < PATIENT["ready_timeout_s"]
     partial = bag.with_name(f"{bag.name}.partial") / f"{bag.name}_0.mcap"
     first = partial.stat().st_size
     written = {first}
@@ -61,8 +60,7 @@ def test_up_and_down_twenty_times(plan, tmp_path):
     ready = []
     for number in range(20):
         with Graph(episode, tmp_path / f"bag{number}", composed=number >= 10, **PATIENT) as graph:
-            graph.start()
-            ready.append(graph.wait_until_ready())
+            ready.append(started(graph))
             graph.interrupt()
             record = graph.wait()
         assert record.result["invalid_reason"] == "interrupted"

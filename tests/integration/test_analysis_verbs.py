@@ -1,23 +1,34 @@
-"""analyze, report and prereg as users have them: what they print, what they write, and how they end."""
+"""The verbs of the analysis as users have them: what they print, what they write, and how they end."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
 
+from sar_analysis.bags.textfiles import read_text
+from sar_analysis.metrics.catalogue import AS_ADR149
+from sar_analysis.results.tenmetrics import UNKNOWN
 from sar_analysis.table import analyze
+from sar_eval.campaign.erratum import BEGIN_S
+from sar_eval.campaign.ledger import PACKED
 from sar_eval.cli.analysis import mission_table
 from sar_eval.cli.app import main
+from sar_eval.scenario.episodeset import load_set
+from sar_sim.radio.devices import DeviceKind
 from tests.integration.conftest import Run
 from tests.unit.sar_analysis.campaigns import bag, campaign
+from tests.unit.sar_analysis.recordmaker import result
 
+ROOT = Path(__file__).resolve().parents[2]
 Here = Callable[..., tuple[int, str, str]]
 REGISTRATION = {
     "schema_version": 1,
@@ -134,6 +145,90 @@ def test_prereg_check_lock_and_tampering(sar_eval: Run, runs: Path, tmp_path: Pa
     assert (changed.returncode, json.loads(changed.stdout)["status"]) == (2, "differs")
     refused = sar_eval("prereg", "lock", study)
     assert (refused.returncode, "already locks other content" in refused.stderr) == (2, True)
+
+
+def test_the_committed_erratum_is_counted_again_from_its_records(here: Here) -> None:
+    code, told, _ = here("erratum", str(ROOT / "results"), "--json")
+    assert code == 0
+    committed = json.loads((ROOT / "results" / "results.json").read_text(encoding="utf-8"))["result"]["erratum"]
+    assert len(committed) == 10 and json.loads(told) == committed
+    again = {row["words"]: row["corrected"]["value"] for row in json.loads(told)}
+    first = flown_by_schema_1()
+    assert again["displaced: issued victims more than 10 m off"] == pytest.approx(first.displaced / first.issued)
+    assert again["CEP50 at issue"] == first.cep50_m
+
+
+class First(NamedTuple):
+    """Issues of victims in the committed records, by slow code: how many, how many displaced, the middle error."""
+
+    issued: int
+    displaced: int
+    cep50_m: float
+
+
+def flown_by_schema_1() -> First:
+    """A victim is issued at its first right report, or before, where an alarm of its own device came."""
+    episodes = load_set("village-v1")
+    layouts = [
+        {tuple(d.track[0, 1:3].tolist()): d.address for d in layout.devices if d.kind is DeviceKind.VICTIM}
+        for layout in episodes.layouts
+    ]
+    errors = []
+    for line in read_text(ROOT / "results" / PACKED).splitlines():
+        result = json.loads(line)["result"]
+        at = layouts[episodes.layout_number(result["episode"])]
+        for victim in result["victims"]:
+            address = min(at, key=lambda place: math.dist(place, (victim["x"], victim["y"])))
+            words = []
+            if victim["detected"] and victim["time_s"] <= result["search_time_s"]:
+                words.append((victim["time_s"], victim["error_m"]))
+            for alarm in result["false_alarm_events"]:
+                if alarm["address"] == at[address] and alarm["time_s"] - BEGIN_S <= result["search_time_s"]:
+                    off_m = math.dist((alarm["x"], alarm["y"]), (victim["x"], victim["y"]))
+                    words.append((alarm["time_s"] - BEGIN_S, off_m))
+            errors += [min(words)[1]] if words else []
+    errors.sort()
+    return First(len(errors), sum(error > 10.0 for error in errors), errors[math.ceil(len(errors) / 2) - 1])
+
+
+def test_an_erratum_of_todays_records_is_refused(here: Here, tmp_path: Path) -> None:
+    file = tmp_path / "records.jsonl"
+    file.write_text(json.dumps({"schema_version": 2, "result": result(), "run": {}}) + "\n")
+    code, told, error = here("erratum", str(file))
+    assert (code, told) == (2, "") and "schema_version is 2; an erratum is of 1 only" in error
+
+
+def test_the_ten_metrics_of_bags_and_of_stage_1_rows(here: Here, runs: Path) -> None:
+    code, told, _ = here("adr149", str(runs), "--json", "--resamples", "200")
+    (flown,) = json.loads(told)
+    assert code == 0 and (flown["stage"], flown["missions"], flown["invalid"]) == ("Stage 2 (embedded)", 4, 1)
+    code, told, _ = here("adr149", str(ROOT / "results" / "stage1.jsonl.zst"), "--json", "--resamples", "200")
+    kinematic = json.loads(told)
+    assert code == 0 and {row["stage"] for row in kinematic} == {"Stage 1"} and len(kinematic) > 1
+    for row in (flown, *kinematic):
+        assert [metric["metric"] for metric in row["metrics"]] == list(AS_ADR149)
+        assert all((metric["figure"] is None) == bool(metric["why"]) for metric in row["metrics"])
+    for key, why in UNKNOWN.items():
+        (none,) = [metric for metric in kinematic[0]["metrics"] if metric["metric"] == key]
+        assert (none["figure"], none["why"]) == (None, why)
+    code, told, _ = here("adr149", str(runs), "--resamples", "200")
+    assert code == 0 and "Stage 2 (embedded): " in told and "4 missions, 1 invalid" in told
+    figures = {metric["metric"]: metric["figure"] for metric in flown["metrics"]}
+    assert (figures["collisions_drone_drone_per_mission"]["value"], figures["coverage_240s"]["n"]) == (0.0, 4)
+
+
+def test_a_flown_search_is_written_as_telemetry_once(here: Here, tmp_path: Path) -> None:
+    flown, file = bag(tmp_path), tmp_path / "new" / "telemetry.jsonl"
+    code, said, _ = here("export", "telemetry", str(flown), "--out", str(file), "--every-s", "0.5")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert code == 0 and f"{len(lines) - 2} steps" in said
+    assert [line["type"] for line in lines] == ["meta", *["step"] * (len(lines) - 2), "episode"]
+    assert [line["t"] for line in lines[1:-1]] == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0], abs=0.06)
+    before = file.read_bytes()
+    code, _, error = here("export", "telemetry", str(flown), "--out", str(file))
+    assert code == 1 and "exists already; choose another name" in error and file.read_bytes() == before
+    code, _, error = here("export", "telemetry", str(tmp_path / "none"), "--out", str(tmp_path / "none.jsonl"))
+    assert code == 4 and error.count("\n") == 1 and not (tmp_path / "none.jsonl").exists()
 
 
 @pytest.mark.parametrize("verb", [("analyze",), ("report",), ("prereg", "check"), ("prereg", "lock")])

@@ -18,6 +18,7 @@ from sar_eval.bag.check import check_bag
 from sar_eval.campaign.ledger import read_ledger
 from sar_eval.campaign.publication import RECORDS, publish, renew
 from tests.packaging.published import CHECKS
+from tests.unit.sar_analysis.figurecheck import faults
 from tests.unit.sar_eval.campaign.checkout import committed_sources
 
 SMALL = ("eval", "--seeds", "2-5", "--episodes", "0", "--pattern", "spiral", "--json")
@@ -53,6 +54,13 @@ def test_it_flies_the_median_seeds_of_its_own_stage_1_and_ends_in_rates(evaluate
     assert (folder / "report" / "RESULTS.md").is_file() and (folder / "report" / "report.html").is_file()
     bags = sorted((folder / "campaign" / "bags").iterdir())
     assert len(bags) == 1 and check_bag(bags[0]).ok
+
+
+def test_every_figure_of_its_report_says_how_its_interval_was_made(evaluated):
+    """As flown, with looks at fixed times, the oracle and Stage 1."""
+    result = json.loads((evaluated[0] / "report" / "results.json").read_text())["result"]
+    assert result["geometry"] and result["optimality"] and result["stage_gap"]
+    assert faults(result) == []
 
 
 def test_given_again_it_flies_nothing_and_something_else_gets_a_folder_of_its_own(

@@ -78,6 +78,7 @@ def test_begun_in_one_clone_and_finished_in_another_it_gives_the_equal_table(the
     ("file", "named", "key"),
     [
         ("px4_params/x500.params", "px4_params/x500.params was edited", "vehicle_sha256"),
+        ("configs/indices/safety.yaml", "configs/indices/safety.yaml was edited", "safety_sha256"),
         (
             "ros2_ws/src/sar_eval/sar_eval/px4/world.py",
             "sar_eval.px4/world.py was changed",
@@ -102,6 +103,7 @@ def test_a_file_edited_while_it_flies_ends_it_and_nothing_is_mixed(
         flown = read_ledger(tmp_path / "c" / LEDGER).values()
         assert 2 <= len(flown) < 40
         assert len({record.result["configuration"]["vehicle_sha256"] for record in flown}) == 1
+        assert len({record.result["conduct"]["indices"]["safety.yaml"] for record in flown}) == 1
         code, complaint = ended(there(tmp_path / "c", *part))
         assert code == 1 and "holds another campaign" in complaint and key in complaint
     finally:

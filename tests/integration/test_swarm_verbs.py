@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.untrained import random_actor
 from sar_swarm.piloting.patternlist import STANDARD, names
-from sar_swarm.piloting.policy import random_actor
 
 SHORT = ("--drones", "2", "--duration-s", "8", "--no-bag", "--json")
 

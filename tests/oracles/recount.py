@@ -7,7 +7,7 @@ must show, in order; None stands for an end or a value that is said in words.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -82,14 +82,14 @@ def without(rows: Sequence[Row], key: str, unit: Any) -> list[Row]:
 
 
 def score(rows: Sequence[Row], metric: str, layouts: bool, scale: float = 1.0) -> Cell:
-    """IQM, its t interval over seeds (and layouts), and n; a single seed has no interval."""
+    """IQM, its t interval over seeds (and layouts), and n; a single seed is refused."""
 
     def of(some: Sequence[Row]) -> float:
         return scale * iqm([r[metric] for r in some])
 
     seeds, episodes = sorted({r["seed"] for r in rows}), sorted({r["episode"] for r in rows})
     if len(seeds) < 2:
-        return [of(rows)]
+        return []
     samples = [[of(without(rows, "seed", s)) for s in seeds]]
     if layouts:
         samples.append([of(without(rows, "episode", e)) for e in episodes])
@@ -189,7 +189,8 @@ def displaced_share(rows: Sequence[Row]) -> Cell:
     return clopper(sum(e > NEAR_M for e in off), len(off)) if off else []
 
 
-def headline(rows: Sequence[Row]) -> list[Cell]:
+def headline(rows: Sequence[Row], every: Sequence[Row]) -> list[Cell]:
+    """Of one kind; what needs missions of both kinds, of every mission."""
     present = any(r["victims"] for r in rows)
     return [
         [],
@@ -201,6 +202,8 @@ def headline(rows: Sequence[Row]) -> list[Cell]:
         shares(rows, lambda r: r["collisions"] > 0),
         [100 * mean([r["coverage_240s"] for r in rows]), len(rows)],
         found_share(rows),
+        mean_time(rows),
+        right_of_issues(every) if present else [],
         displaced_share(rows),
         order(errors(rows), 0.5) if present else [],
         order(errors(rows), 0.95) if present else [],
@@ -290,11 +293,19 @@ def alarms_per_decoy_hour(rows: Sequence[Row]) -> Cell:
 
 
 def right_of_issues(rows: Sequence[Row]) -> Cell:
-    """PPV, at one mission without victims for each with."""
-    without_victims = sum(r["configuration"]["victim_absent"] for r in rows)
-    if 2 * without_victims != len(rows) or not total(rows, "issues"):
+    """PPV, at one mission without victims for each with: missions of either kind weigh as much together."""
+    sides = [[r for r in rows if r["configuration"]["victim_absent"] is absent] for absent in (False, True)]
+    if not all(sides) or not total(rows, "issues"):
         return []
-    return clopper(total(rows, "detections"), total(rows, "issues"))
+    right, issues = (sum(total(side, name) / len(side) for side in sides) for name in ("detections", "issues"))
+    return [100 * right / issues, End(math.nan), End(math.nan), total(rows, "issues")]
+
+
+def mean_time(rows: Sequence[Row]) -> Cell:
+    """Of victims until they were found, a miss as long as the longest search or 240 s; all searches are as long."""
+    longest = min(240.0, horizon(rows))
+    times = [v["time"] if v["found"] else longest for r in rows for v in r["victims"]]
+    return [mean([min(t, longest) for t in times]), End(math.nan), End(math.nan), len(times)] if times else []
 
 
 def came_to(rows: Sequence[Row]) -> list[Cell]:
@@ -343,6 +354,19 @@ def _ceps(seen: Sequence[Row]) -> list[Cell]:
     return [order([fix["error"] for fix in seen], p)[:3] for p in (0.5, 0.95)]
 
 
+def look_errors(rows: Sequence[Row]) -> list[list[Cell]]:
+    """Errors of all victims at each whole minute that their search lasted; one without a report is infinitely off."""
+    table = []
+    for mark in range(60, int(horizon(rows)) + 1, 60):
+        seen = [v for r in rows if r["search_time_s"] >= mark for v in r["victims"]]
+        held = [[fix["error"] for fix in v["fixes"] if fix["mark"] == mark] for v in seen]
+        off = [errors[0] if errors else math.inf for errors in held]
+        ceps = [order(off, p)[0] or 0.0 for p in (0.5, 0.95)]
+        cells: list[Cell] = [[cep, End(math.nan), End(math.nan)] if math.isfinite(cep) else [] for cep in ceps]
+        table.append([[], [mark], [len(off)], [off.count(math.inf)], *cells])
+    return table
+
+
 def look_bands(rows: Sequence[Row]) -> list[list[Cell]]:
     """Errors by band of constellation GDOP."""
     seen = looks(rows)
@@ -370,12 +394,12 @@ def look_views(rows: Sequence[Row]) -> list[list[Cell]]:
     seen, table = looks(rows), []
     for mark in sorted({fix["mark"] for fix in seen}):
         start: tuple[int, float] | None = None
-        for views in sorted({fix["views"] for fix in seen if fix["mark"] == mark}):
-            own = [fix for fix in seen if (fix["mark"], fix["views"]) == (mark, views)]
+        for views in sorted({min(fix["views"], 4) for fix in seen if fix["mark"] == mark}):
+            own = [fix for fix in seen if (fix["mark"], min(fix["views"], 4)) == (mark, views)]
             ceps = _ceps(own)
-            if start is None and views >= 2:
+            if start is None and 2 <= views < 4 and len(own) >= 24:
                 start = views, ceps[0][0] or 0.0
-            root: Cell = [] if start is None else [start[1] * math.sqrt(start[0] / views)]
+            root: Cell = [] if start is None else [start[1] * math.sqrt(start[0] / views), *[End(math.nan)] * 2]
             table.append([[], [mark], [views], [len(own)], *ceps, root])
     return table
 
@@ -435,9 +459,9 @@ def one_seed(rows: Sequence[Row]) -> list[Cell]:
 
 
 def bands(rows: Sequence[Row]) -> list[Cell]:
-    found = [v for r in rows for v in r["victims"] if v["error"] is not None]
-    groups = [[v["error"] for v in found if v["gdop"] is not None and a <= v["gdop"] < b] for a, b in GDOP]
-    groups.append([v["error"] for v in found if v["gdop"] is None])
+    issued = [v for r in rows for v in r["victims"] if v["error"] is not None]
+    groups = [[v["error"] for v in issued if v["gdop"] is not None and a <= v["gdop"] < b] for a, b in GDOP]
+    groups.append([v["error"] for v in issued if v["gdop"] is None])
     return [[*order(g, 0.5)[:3], *order(g, 0.95)[:3], len(g)] if g else [] for g in groups]
 
 
@@ -721,7 +745,7 @@ def levels(rows: Sequence[Row]) -> tuple[list[list[Cell]], Cell]:
 
 def claims(rows: Sequence[Row]) -> list[tuple[Cell, str]]:
     """What the measured column shows and the verdict, claim by claim; no claim is about what two drones cover."""
-    found = [v for r in rows for v in r["victims"] if v["found"]]
+    issued = [v for r in rows for v in r["victims"] if v["error"] is not None]
 
     def judged(errors: Sequence[float], limit: float) -> tuple[Cell, str]:
         ends = order(errors, 0.5)
@@ -733,10 +757,10 @@ def claims(rows: Sequence[Row]) -> list[tuple[Cell, str]]:
 
     unlike: tuple[Cell, str] = ([4, 160, 0], "NOT MEASURED HERE")
     return [
-        judged([v["error"] for v in found], 1.732),
-        judged([v["last_error"] for v in found], 1.732),
-        judged([v["error"] for v in found if v["views"] >= 3], 2.0),
-        judged([v["error"] for v in found], 5.0),
+        judged([v["error"] for v in issued], 1.732),
+        judged([v["last_error"] for v in issued], 1.732),
+        judged([v["error"] for v in issued if v["views"] >= 3], 2.0),
+        judged([v["error"] for v in issued], 5.0),
         *[unlike] * 4,
         *[([], "NOT MEASURED HERE")] * 2,
     ]
@@ -758,9 +782,7 @@ def stage_changes(rows: Sequence[Row], foretold: Sequence[Row]) -> dict[str, dic
                 return mean([both[k][1] - both[k][0] for k in keys])
 
             keys = list(both)
-            episodes = sorted({k[1] for k in keys})
-            left_out = [[change([k for k in keys if k[1] != e]) for e in episodes]]
-            ends = t_ends(change(keys), left_out)
+            ends: Cell = [change(keys), End(math.nan), End(math.nan)]
             means = (mean([both[k][0] for k in keys]), mean([both[k][1] for k in keys]))
             found.setdefault(metric, {})[pattern.replace("_", " ")] = (*means, ends)
     return found
@@ -792,21 +814,27 @@ STAGES: dict[str, tuple[float, Callable[[Row, float], float], Callable[[Row, Row
 }
 
 
-def stage_gap(rows: Sequence[Row], foretold: Sequence[Row]) -> list[tuple[str, str, list[Cell], tuple[int, int]]]:
-    """Metric, the pattern that moved most, its row's numbers, and how often Stage 1 is too kind and too harsh."""
-    found = []
+def stage_gap(
+    rows: Sequence[Row], foretold: Sequence[Row], shown: Mapping[str, Mapping[str, tuple[float, float] | None]]
+) -> list[tuple[str, str, list[Cell], tuple[int, int]]]:
+    """Metric, the pattern that moved most, its row's numbers, and how often Stage 1 is too kind and too harsh.
+
+    ``shown``: of each metric and pattern the interval of its change, None where an end is open.
+    """
+    present = [r["configuration"]["pattern"].replace("_", " ") for r in rows if r["victims"]]
+    pairs, found = {name: present.count(name) for name in present}, []
     for metric, own in stage_changes(rows, foretold).items():
         most = max(own, key=lambda name: round(abs(own[name][2][0] or 0.0), 7))
         tau = stats.kendalltau(*([round(v[side], 7) for v in own.values()] for side in (0, 1))).statistic
-        sure = [v[2] for v in own.values() if len(v[2]) > 1]
-        away = [c[0] or 0.0 for c in sure if not (c[1] or 0.0) <= 0.0 <= (c[2] or 0.0)]
+        sure = {name: ends for name, ends in shown[metric].items() if ends is not None}
+        away = [own[name][2][0] or 0.0 for name, (low, high) in sure.items() if not low <= 0.0 <= high]
         better = 1.0 if metric in ("return", "coverage at 240 s", "victims found") else -1.0
         title: Cell = [240] if "240" in metric else []
         cells: list[Cell] = [
             title,
             [],
-            [] if math.isnan(tau) else [float(tau)],
-            [mean([v[2][0] or 0.0 for v in own.values()])],
+            [] if math.isnan(tau) else [float(tau), End(math.nan), End(math.nan)],
+            [sum(pairs[name] * (v[2][0] or 0.0) for name, v in own.items()) / len(present), *[End(math.nan)] * 2],
             [len(away), len(sure)] if sure else [],
             [],
             [own[most][0]],

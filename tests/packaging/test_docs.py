@@ -26,6 +26,9 @@ from sar_eval.cli.app import app
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", *DOCS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+WORLDS, ORACLES = ROOT / "worlds" / "README.md", ROOT / "tests" / "oracles" / "README.md"
+EXAMPLES = [ROOT / "examples" / "README.md", *sorted((ROOT / "examples").glob("*/README.md"))]
+PUBLISHED = sorted((ROOT / "results").glob("*.md"))
 RUN = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
 COLUMNS = 120
 MARKDOWN = MarkdownIt("commonmark").enable("table")
@@ -129,7 +132,7 @@ def test_what_is_not_run_is_listed() -> None:
     assert tuple(found) == NOT_RUN
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "worlds" / "README.md"], ids=name)
+@pytest.mark.parametrize("page", [*PAGES, WORLDS, *EXAMPLES], ids=name)
 def test_every_verb_and_option_exists(page: Path) -> None:
     """Also of commands that are not run here."""
     for block in shell_blocks(page):
@@ -176,7 +179,7 @@ def test_every_module_named_for_python_is_there(page: Path) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "worlds" / "README.md"], ids=name)
+@pytest.mark.parametrize("page", [*PAGES, WORLDS, *EXAMPLES, ORACLES, *PUBLISHED], ids=name)
 def test_every_link_resolves(page: Path) -> None:
     broken = []
     for target in links(page):
@@ -218,7 +221,7 @@ def test_a_broken_link_is_seen(tmp_path: Path) -> None:
     assert anchors(page) == {"a-b-c"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", [*PAGES, WORLDS, *EXAMPLES, ORACLES, *PUBLISHED], ids=name)
 def test_text_fits_a_screen(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     beside = {

@@ -53,5 +53,6 @@ def test_figures_quoted_from_it_are_its_own(page: str) -> None:
     """In sections that link to its page, every figure with an interval stands in RESULTS.md or TABLES.md."""
     sections = re.split(r"^## ", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
     quoted = [figure for part in sections if "results/RESULTS.md" in part for figure in QUOTED.findall(part)]
-    pages = "".join((ROOT / "results" / name).read_text(encoding="utf-8") for name in ("RESULTS.md", "TABLES.md"))
+    texts = ((ROOT / "results" / name).read_text(encoding="utf-8") for name in ("RESULTS.md", "TABLES.md"))
+    pages = " ".join(" ".join(texts).split())
     assert quoted and not [figure for figure in quoted if figure not in pages]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 COVERAGE_TIME_S = 240.0
 Better = Literal["higher", "lower", "neither"]
-Aggregate = Literal["share", "rate", "quantile", "median time", "mean", "least", "paired mean", "none"]
+Aggregate = Literal[
+    "share", "rate", "quantile", "median time", "restricted mean", "mean", "least", "paired mean", "none"
+]
 Value = Callable[["EpisodeMetrics"], float | None]
 Count = tuple[int, float]
 Watched = tuple[float | None, float]
@@ -31,6 +33,7 @@ INTERVALS: dict[Aggregate, str] = {
     "quantile": "over layouts: bootstrap; few values: order statistics on the effective sample; beside it theirs",
     "median time": "over layouts: bootstrap of Kaplan-Meier's median and of the restricted mean; few times: "
     "Kaplan-Meier, log-log",
+    "restricted mean": "over layouts: bootstrap",
     "mean": "over layouts: bootstrap; of the IQM: bootstrap over layouts, jackknife over seeds and over both, t, "
     "bootstrap of both from ten seeds on",
     "least": "none: an extreme",
@@ -72,7 +75,7 @@ class Metric:
     open_ended: bool = False
     """A mission that missed has no number: it counts as beyond every number, never as left out."""
     mixed: bool = False
-    """Only of as many missions without victims as with."""
+    """At one mission without victims for each with, however many there are of either."""
     since: int = 1
     """The first schema of records that holds it."""
     signed: bool = False
@@ -241,6 +244,10 @@ def _victim_times(e: EpisodeMetrics) -> list[Watched]:
     return [(v.time_s, e.search_time_s) for v in e.victims]
 
 
+def _issued_times(e: EpisodeMetrics) -> list[Watched]:
+    return [] if e.schema < ISSUES or e.false_alarms is None else _victim_times(e)
+
+
 def _per_mission(name: str, label: str, definition: str, source: str = REFEREE) -> Metric:
     return Metric(
         f"{name}_per_mission",
@@ -402,7 +409,7 @@ _ALL = (
         "ppv",
         "right issues of all issues (PPV)",
         "issues within 10 m of the victim whose device they report, of all issues, at one mission without victims for "
-        "each mission with; no figure where the missions are of another mix",
+        "each mission with: where other numbers are valid, missions are weighted",
         REPORTS,
         since=ISSUES,
         share=True,
@@ -531,6 +538,7 @@ _ALL = (
         "localisation error",
         "mean error of a mission's victims at issue, more than 50 m and one never issued as 50 m",
         REPORTS,
+        since=ISSUES,
         unit="m",
         aggregate="paired mean",
         better="lower",
@@ -694,6 +702,19 @@ _ALL = (
         aggregate="median time",
         of="victims",
         timed=_victim_times,
+    ),
+    Metric(
+        "mean_time_to_victim_s",
+        "mean time to a victim",
+        "mean search time until a victim was found, up to 240 s or the longest search if that is shorter; one never "
+        "found counts as that long",
+        REPORTS,
+        unit="s",
+        since=ISSUES,
+        better="lower",
+        aggregate="restricted mean",
+        of="victims",
+        timed=_issued_times,
     ),
     Metric(
         "time_to_95_s",
@@ -879,7 +900,7 @@ METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}
 
 HEADLINE = (
     *("exposed_missions_with_false_alarm", "missions_with_false_alarm", "missions_with_collision", "coverage_240s"),
-    *("victims_found", "displaced_issues", "cep50_m", "cep95_m"),
+    *("victims_found", "mean_time_to_victim_s", "ppv", "displaced_issues", "cep50_m", "cep95_m"),
 )
 """What a reader in a hurry is shown."""
 SEED_BY_SEED = (
@@ -929,8 +950,12 @@ def of_missions() -> list[Metric]:
 
 
 def estimated() -> list[Metric]:
-    """What is said of a condition's missions together: shares, rates and quantiles, then means, then the least."""
-    order: tuple[tuple[Aggregate, ...], ...] = (("share", "rate", "quantile"), ("mean",), ("least",))
+    """What is said of a condition's missions together: shares, rates, quantiles, then means, then the least."""
+    order: tuple[tuple[Aggregate, ...], ...] = (
+        ("share", "rate", "quantile"),
+        ("restricted mean", "mean"),
+        ("least",),
+    )
     return [m for kinds in order for m in METRICS.values() if m.aggregate in kinds]
 
 

@@ -14,7 +14,7 @@ from sar_analysis.metrics.catalogue import METRICS, Value
 from sar_analysis.metrics.metrics import EpisodeMetrics
 
 LOST_M = 50.0
-"""Ours: five times the 10 m within which a report is right. A record of schema 1 leaves errors beyond 10 m out."""
+"""Ours: five times the 10 m within which a report is right."""
 
 
 @dataclass(frozen=True)

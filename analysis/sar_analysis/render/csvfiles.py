@@ -8,9 +8,11 @@ from dataclasses import fields
 from pathlib import Path
 
 from sar_analysis.metrics.findings import Victim
+from sar_analysis.render.reported import view_words
 from sar_analysis.results.conditions import group
-from sar_analysis.results.model import Document, ResultBody
-from sar_analysis.results.rows import CensoredTime, EstimateRow, Exact, Figure, RefusedScore, ScoreRow
+from sar_analysis.results.dilution import LEAST_ROOT
+from sar_analysis.results.model import Document, ErratumFigure, ErratumRow, ResultBody
+from sar_analysis.results.rows import CensoredTime, EstimateRow, Exact, Figure, Geometry, RefusedScore, ScoreRow
 from sar_analysis.table import Table
 
 SUMMARY = (
@@ -18,6 +20,7 @@ SUMMARY = (
     *("cluster", "resamples", "seed", "confidence", "exact_low", "exact_high", "exact_method"),
     *("missions", "invalid", "note"),
 )
+CEPS = ("cep50_m", "cep95_m")
 VICTIM_KEYS = ("episode_id", "tier", "world", "pattern", "seed", "episode", "sigma", "kappa", "victim")
 
 
@@ -46,11 +49,18 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, o
 def figures(result: ResultBody) -> Iterator[dict[str, object]]:
     """Every figure of every condition, single and pooled, in one shape; what was not computed says why."""
     confidence = result.bootstrap.confidence
+    yield from _corrected(result.erratum, confidence)
+    for side in result.headlines:
+        who = "victims absent" if side.victim_absent else "victims present"
+        head = _head("", f"{side.tier} · all conditions · {who}", side.missions, side.invalid, confidence)
+        yield from _estimated(head, side.estimates)
     for row in result.together:
         label = f"{row.tier} · {row.pattern} · victims present and absent"
         head = _head("", label, row.missions, row.invalid, confidence)
         yield from _estimated(head, row.estimates)
         yield from _timed(head, row.times)
+    for part in result.geometry:
+        yield from _looked(part, confidence)
     for c in (*result.conditions, *result.pooled):
         head = _head(c.id, c.label, c.missions, c.invalid, confidence)
         yield from _estimated(head, c.estimates)
@@ -65,6 +75,45 @@ def figures(result: ResultBody) -> Iterator[dict[str, object]]:
 def _head(condition: str, label: str, missions: int, invalid: int, confidence: float) -> dict[str, object]:
     told = {"condition": condition, "label": label, "missions": missions, "invalid": invalid}
     return {**told, "confidence": confidence}
+
+
+def _corrected(erratum: Sequence[ErratumRow], confidence: float) -> Iterator[dict[str, object]]:
+    """What a campaign was published with, and by today's definitions."""
+    for row in erratum:
+        head = {"label": f"erratum: {row.words}", "metric": row.metric, "confidence": confidence}
+        for kind, found in (("as published", row.published), ("by today's definitions", row.corrected)):
+            if found is None:
+                yield {**head, "kind": kind, "note": "not given"}
+            else:
+                yield {**head, "kind": kind, **_known(found), "unit": found.of, "note": "; ".join(found.notes)}
+
+
+def _looked(part: Geometry, confidence: float) -> Iterator[dict[str, object]]:
+    """What was held of victims at fixed times."""
+
+    def told(kind: str, where: str, metric: str, n: int, found: Figure | None, why: str) -> dict[str, object]:
+        head = {"label": f"{part.tier} · {where}", "kind": kind, "metric": metric, "n": n, "confidence": confidence}
+        return {**head, "note": why} if found is None else {**head, **_known(found), "note": "; ".join(found.notes)}
+
+    for at in part.errors:
+        far = f"infinite: {at.n - at.reported} of {at.n} have no report"
+        for name in CEPS:
+            where = f"all victims at {at.time_s:g} s"
+            yield told("error at a fixed time", where, name, at.n, getattr(at, name), far)
+    for band in part.bands:
+        for name in CEPS:
+            where = f"constellation GDOP {band.name}"
+            yield told("error by geometry", where, name, band.n, getattr(band, name), "no look in this band")
+    for row in part.correlations:
+        where = f"{row.dilution} with the error, " + ("all times" if row.time_s is None else f"{row.time_s:g} s")
+        yield told(
+            "rank correlation", where, "rho", row.n, row.rho, "fewer than three looks, or one of both never varies"
+        )
+    for views in part.views:
+        where = f"{view_words(views.views)} views at {views.time_s:g} s"
+        for name in CEPS:
+            yield told("error by views", where, name, views.n, getattr(views, name), "")
+        yield told("1 / sqrt(N)", where, "cep50_m", views.n, views.root_m, f"fewer views never had {LEAST_ROOT} looks")
 
 
 def _estimated(head: Mapping[str, object], estimates: Sequence[EstimateRow]) -> Iterator[dict[str, object]]:
@@ -85,5 +134,5 @@ def _exact(exact: Exact | None) -> dict[str, object]:
     return {} if exact is None else {f"exact_{name}": getattr(exact, name) for name in ("low", "high", "method")}
 
 
-def _known(item: Figure | ScoreRow | RefusedScore | CensoredTime) -> dict[str, object]:
+def _known(item: Figure | ScoreRow | RefusedScore | CensoredTime | ErratumFigure) -> dict[str, object]:
     return item.model_dump(include=set(SUMMARY), exclude_unset=True)

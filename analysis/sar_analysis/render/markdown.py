@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from sar_analysis.metrics.catalogue import METRICS, Metric, of_missions
@@ -14,6 +16,29 @@ from sar_analysis.stats.scores import numbers
 
 MOST_WARNINGS = 20
 FIRST_WARNINGS = 5
+COLUMNS = 120
+_MARKS = re.compile(r" (?=(?:[-+*>]|#+|\d+[.)]) )")
+"""A space before what would be read as the beginning of a list, a heading or a quotation."""
+
+
+def pages(document: Document) -> dict[str, str]:
+    """Both pages by the name of their file, text wrapped."""
+    return {"RESULTS.md": fitted(results_markdown(document)), "TABLES.md": fitted(tables_markdown(document))}
+
+
+def fitted(page: str) -> str:
+    """Lines of text wrapped at COLUMNS; rows of tables and headings stay whole."""
+    return "".join(f"{line if line.startswith(('|', '#')) else _wrapped(line)}\n" for line in page.splitlines())
+
+
+def _wrapped(line: str) -> str:
+    under = "  " if line.startswith("- ") else ""
+    head = line[: len(under)]
+    text = _MARKS.sub("\N{NO-BREAK SPACE}", line[len(under) :])
+    told = textwrap.fill(
+        text, COLUMNS, initial_indent=head, subsequent_indent=under, break_long_words=False, break_on_hyphens=False
+    )
+    return told.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def results_markdown(document: Document) -> str:
@@ -81,6 +106,7 @@ def _aggregated(m: Metric) -> str:
         "rate": f"per {m.of}",
         "quantile": f"quantile {m.quantile:g} of {m.of}",
         "median time": f"median over {m.of}",
+        "restricted mean": f"mean up to 240 s over {m.of}",
         "mean": "mean, IQM",
         "paired mean": "mean of seeds x episodes",
     }

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from sar_analysis.results.rows import Closed, Drawn
+from sar_analysis.stats.clustered import SHORT
 from sar_analysis.stats.interval import Interval
 
 _EFFECTIVE = re.compile(r"(: Clopper-Pearson)? on [\d.e+]+ effective of \d+")
@@ -21,6 +22,13 @@ def how(figures: Iterable[Closed | Interval | None]) -> str:
             ways[way] = ways.get(way, 0) + 1
     ordered = sorted(ways, key=lambda way: -ways[way])
     return f"95 % intervals: {'; '.join(ordered)}." if ordered else ""
+
+
+def shortfalls(figures: Iterable[Closed | Interval | None]) -> str:
+    """Of figures, what is known of intervals that cover less than they claim, each note once; empty without any."""
+    known = (item for item in figures if isinstance(item, (Drawn, Interval)))
+    notes = dict.fromkeys(note for item in known for note in item.notes if note.endswith(SHORT))
+    return f"Known to fall short: {'; '.join(notes)}." if notes else ""
 
 
 def _way(item: Drawn | Interval) -> str:

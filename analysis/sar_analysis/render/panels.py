@@ -26,7 +26,7 @@ from sar_analysis.results.rows import (
     Section,
     UndecidedVerdict,
 )
-from sar_analysis.results.sections import NOT_HELD
+from sar_analysis.results.summary import NOT_HELD
 
 UNDEFINED = "undefined"
 MINUS = "\u2212"
@@ -102,7 +102,7 @@ def summary(result: ResultBody) -> Html:
     rows = []
     for key in HEADLINE:
         for group in result.headlines:
-            if group.victim_absent and metric(key).of_victims:
+            if group.victim_absent and (metric(key).of_victims or metric(key).mixed):
                 continue
             name = [name_of(key), tag("small", _side(group))]
             found = wording.by_metric(group.estimates).get(key)
@@ -111,7 +111,7 @@ def summary(result: ResultBody) -> Html:
                 continue
             ends = found.low, found.high
             axis = WHOLE if metric(key).share else METRES
-            bar = None if ends == (None, None) else interval_bar(found.value, *ends, axis)
+            bar = None if ends == (None, None) or metric(key).unit == "s" else interval_bar(found.value, *ends, axis)
             rows.append([name, number(key, found.value), interval(key, *ends), bar])
     said = [f"{_side(g).capitalize()}: {basis(g)}." for g in result.headlines]
     said.append(wording.independence(len(result.conditions)))
@@ -161,11 +161,19 @@ def _scores(result: ResultBody) -> object:
     rows = []
     for c in result.conditions:
         for s in c.scores:
-            head = [c.id, name_of(s.metric), number(s.metric, s.value)]
+            head = [c.id, name_of(s.metric)]
             if isinstance(s, RefusedScore):
-                rows.append([*head, s.refused, "", ""])
+                rows.append([*head, "refused", s.refused, "", ""])
             else:
-                rows.append([*head, interval(s.metric, s.low, s.high), s.estimand, f"{s.design} · {s.method}"])
+                rows.append(
+                    [
+                        *head,
+                        number(s.metric, s.value),
+                        interval(s.metric, s.low, s.high),
+                        s.estimand,
+                        f"{s.design} · {s.method}",
+                    ]
+                )
         for t in c.times:
             came = f"{t.reached} of {t.n} came, the others are censored"
             median = "not reached" if t.median is None else number(t.metric, t.median)

@@ -13,7 +13,7 @@ from pathlib import Path
 from sar_analysis.render.csvfiles import write_csv_files
 from sar_analysis.render.figures import draw_figures, undrawn
 from sar_analysis.render.latex import results_latex
-from sar_analysis.render.markdown import results_markdown, tables_markdown
+from sar_analysis.render.markdown import pages
 from sar_analysis.render.page import write_page
 from sar_analysis.render.wholefolder import FolderKind
 from sar_analysis.results.document import build_results, check_options
@@ -67,8 +67,8 @@ def write_report(
 
 def write_texts(document: Document, table: Table, folder: Path) -> None:
     """RESULTS.md, TABLES.md, results.json, results.tex and the CSV files."""
-    (folder / "RESULTS.md").write_text(results_markdown(document), encoding="utf-8")
-    (folder / "TABLES.md").write_text(tables_markdown(document), encoding="utf-8")
+    for name, text in pages(document).items():
+        (folder / name).write_text(text, encoding="utf-8")
     (folder / "results.tex").write_text(results_latex(document), encoding="utf-8")
     (folder / "results.json").write_text(document.text(indent=1), encoding="utf-8")
     write_csv_files(document, table, folder)

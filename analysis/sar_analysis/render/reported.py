@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sar_analysis.metrics.catalogue import AS_ADR149, METRICS, REPORTED, labels
 from sar_analysis.render.method import BESIDE, how
 from sar_analysis.render.wording import NONE, TextTable, by_metric, estimate, make, spread, time
+from sar_analysis.results.dilution import LEAST_ROOT, MOST_VIEWS
 from sar_analysis.results.model import ResultBody
 from sar_analysis.results.rows import Figure, TogetherRow
 
@@ -15,7 +16,7 @@ def reported(result: ResultBody) -> TextTable:
     """What reports came to, a column per figure: with victims and without together, noise levels pooled."""
     caption = (
         "Missions with victims and without together, noise levels pooled. A figure that needs what was not flown, or "
-        "what its records do not hold, is none; PPV needs as many missions without victims as with. "
+        "what its records do not hold, is none; PPV is of missions with victims and without, weighted one to one. "
     )
     return _table(result, "reported", "What the reports came to", REPORTED, caption)
 
@@ -44,6 +45,26 @@ def _cell(row: TogetherRow, key: str) -> str:
         found = [item for item in row.times if item.metric == key and item.n]
         return time(found[0]) if found else NONE
     return estimate(by_metric(row.estimates).get(key), NONE)
+
+
+def geometry_errors(result: ResultBody) -> TextTable:
+    """Errors at fixed times of all victims."""
+    rows = [
+        (part.tier, f"{row.time_s:.0f} s", str(row.n), str(row.n - row.reported), *map(_or_far, ceps))
+        for part in result.geometry
+        for row in part.errors
+        if (ceps := (row.cep50_m, row.cep95_m))
+    ]
+    shown = [figure for part in result.geometry for row in part.errors for figure in (row.cep50_m, row.cep95_m)]
+    caption = (
+        f"{_looks(result)} A victim without a report is infinitely far off; open: so far goes that end. {how(shown)}"
+    )
+    columns = ("tier", "at", "victims", "without a report", "CEP50", "CEP95")
+    return make(result, "errors", "Error at fixed times", columns, rows, caption)
+
+
+def _or_far(figure: Figure | None) -> str:
+    return "infinite" if figure is None else spread("cep50_m", figure)
 
 
 def geometry_bands(result: ResultBody) -> TextTable:
@@ -82,20 +103,25 @@ def geometry_views(result: ResultBody) -> TextTable:
     """Errors at fixed times by number of views."""
     rows = [
         (
-            *(part.tier, f"{row.time_s:.0f} s", str(row.views), str(row.n)),
+            *(part.tier, f"{row.time_s:.0f} s", view_words(row.views), str(row.n)),
             *(spread("cep50_m", row.cep50_m), spread("cep95_m", row.cep95_m)),
-            NONE if row.root_m is None else f"{row.root_m:.2f} m",
+            _or_none("cep50_m", row.root_m),
         )
         for part in result.geometry
         for row in part.views
     ]
     shown = [figure for part in result.geometry for row in part.views for figure in (row.cep50_m, row.cep95_m)]
     caption = (
-        f"{_looks(result)} 1/√N goes on from the CEP50 of the fewest views. The bound and chosen constellations: "
-        f"sar-eval views. {how(shown)}"
+        f"{_looks(result)} 1/√N goes on from the CEP50 of the fewest views that {LEAST_ROOT} looks have. The bound and "
+        f"chosen constellations: sar-eval views. {how(shown)}"
     )
     columns = ("tier", "at", "views", "n", "CEP50", "CEP95", "1/√N")
     return make(result, "views", "Error by number of views, at fixed times", columns, rows, caption)
+
+
+def view_words(views: int) -> str:
+    """The last row is of as many or more."""
+    return f"{views} or more" if views == MOST_VIEWS else str(views)
 
 
 def _or_none(key: str, figure: Figure | None) -> str:

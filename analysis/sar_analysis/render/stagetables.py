@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from sar_analysis.render.wording import NONE, Ends, TextTable, held, make, number
+from sar_analysis.render.method import how, shortfalls
+from sar_analysis.render.wording import NONE, OPEN, Ends, TextTable, held, make, number, spread
 from sar_analysis.results.model import ResultBody, StageChange, StageMetric, StagePart
-from sar_analysis.results.stagegap import METHOD
 from sar_analysis.results.tiergap import TierGap
+from sar_analysis.stats.interval import Interval
 from sar_analysis.stats.scores import listed
 
 
@@ -18,10 +20,10 @@ def gap_table(result: ResultBody) -> TextTable:
         who = "absent" if part.victim_absent else "present"
         for m in part.metrics:
             most = next(p for p in m.patterns if p.pattern == m.moved_most)
-            tau = NONE if m.kendall_tau is None else f"{m.kendall_tau:.2f}"
             rows.append(
                 (
-                    *(m.words, who, tau, number(m.metric, m.mean_difference), _changed(m)),
+                    *(m.words, who, NONE if m.kendall_tau is None else spread("tau", m.kendall_tau)),
+                    *(held(m.metric, m.mean_difference), _changed(m)),
                     *(most.pattern, number(m.metric, most.stage1), number(m.metric, most.stage2)),
                     _difference(m.metric, most),
                 )
@@ -66,7 +68,12 @@ def _parts(result: ResultBody) -> Sequence[StagePart]:
 def _how(result: ResultBody) -> str:
     if result.stage_gap is None:
         return ""
-    said = [f"Stage 2 minus Stage 1; {METHOD}, each at 95 %, not corrected; changed: the interval leaves 0 out."]
+    metrics = [m for part in _parts(result) for m in part.metrics]
+    said = [
+        "Stage 2 minus Stage 1, means of paired differences, given these seeds, not corrected; changed: the interval "
+        f"leaves 0 out. {how(x for m in metrics for x in (*m.patterns, m.mean_difference, m.kendall_tau))}"
+    ]
+    said += [f"Left out: {text}." for text in result.stage_gap.left_out]
     for part in _parts(result):
         said.append(f"{part.label}: {part.pairs} pairs.")
         if part.unpaired_patterns:
@@ -78,7 +85,7 @@ def gap_words(result: ResultBody) -> str:
     """Plain words on what the kinematic stage hides; empty without a Stage-1 file."""
     said = []
     for part in _parts(result):
-        ranked = [(m.kendall_tau, m.words) for m in part.metrics if m.kendall_tau is not None]
+        ranked = [(round(m.kendall_tau.value, 9), m.words) for m in part.metrics if m.kendall_tau is not None]
         if ranked:
             tau, worst = min(ranked, key=lambda pair: pair[0])
             kept = [words for tau_of, words in ranked if tau_of == 1.0]
@@ -99,11 +106,17 @@ def gap_words(result: ResultBody) -> str:
 def tier_gap_markdown(found: TierGap) -> str:
     """The same missions on two tiers, as a table for a document."""
     first, second = found.tiers
-    lines = [f"| | {first} | {second} | {second} minus {first}, 95 % interval |", "|---|---|---|---|"]
+    lines = [f"| | {first} | {second} | {second} minus {first} |", "|---|---|---|---|"]
     for row in found.rows:
         name = f"{row.measure} ({row.unit})" if row.unit else row.measure
-        gap = f"{row.difference:+.3g} ({row.low:+.3g} to {row.high:+.3g})"
-        lines.append(f"| {name} | {row.first:.4g} | {row.second:.4g} | {gap} |")
-    lines.append("")
-    lines.append(f"{found.pairs} missions on both tiers; {found.method}.")
+        sides = (_ends(side, "{:.4g}") for side in (row.first, row.second))
+        lines.append(f"| {name} | {' | '.join(sides)} | {_ends(row.difference, '{:+.3g}')} |")
+    figures = [figure for row in found.rows for figure in (row.first, row.second, row.difference)]
+    told = f"{how(figures)} {shortfalls(figures)}".rstrip()
+    lines += ["", f"{found.pairs} missions on both tiers, {found.layouts} layouts; means of missions. {told}"]
     return "\n".join(lines)
+
+
+def _ends(figure: Interval, form: str) -> str:
+    low, high = (form.format(end) if math.isfinite(end) else OPEN for end in (figure.low, figure.high))
+    return f"{form.format(figure.value)} [{low}, {high}]"

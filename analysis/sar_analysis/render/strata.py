@@ -6,6 +6,7 @@ from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, labels, metric
 from sar_analysis.render.method import BESIDE, how
 from sar_analysis.render.wording import (
     NONE,
+    OPEN,
     Ends,
     TextTable,
     calibration_words,
@@ -16,7 +17,7 @@ from sar_analysis.render.wording import (
     remarks,
     spread,
 )
-from sar_analysis.results.model import RefusedGap, ResultBody
+from sar_analysis.results.model import OracleGap, RefusedGap, ResultBody
 from sar_analysis.results.rows import Comparison, Figure, GdopBand, RefusedComparison
 
 MOST_COMPARISONS = 40
@@ -143,15 +144,21 @@ def oracle(result: ResultBody) -> TextTable:
             rows.append((*head, "refused", "refused"))
             said.append(f"{c.id} refused: {c.refused}.")
             continue
-        rows.append((*head, f"{c.value:.4f} [{c.low:.4f}, {c.high:.4f}]", f"{c.beyond} of {c.n}"))
+        rows.append((*head, _gap(c), f"{c.beyond} of {c.n}"))
         said += [f"{note}." for note in c.notes]
     caption = (
         f"Mean of 1 - return / oracle's return, not below 0; reference {part.reference.name}, flown by sar_eval "
-        f"{part.reference.version}. Student's t over seeds, these episodes, no resampling. The oracle knows the "
+        f"{part.reference.version}. {how(part.conditions)} The oracle knows the "
         "victims but is no bound: the last column counts missions that returned more. "
     )
     columns = ("id", "missions", "invalid", "optimality gap", "beyond the oracle")
     return make(result, "optimality", "Against the oracle", columns, rows, caption + " ".join(dict.fromkeys(said)))
+
+
+def _gap(c: OracleGap) -> str:
+    """To four digits: patterns differ in the third."""
+    low, high = (OPEN if end is None else f"{end:.4f}" for end in (c.low, c.high))
+    return f"{c.value:.4f} [{low}, {high}]"
 
 
 def reliability(result: ResultBody) -> TextTable:

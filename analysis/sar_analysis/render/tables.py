@@ -8,15 +8,16 @@ from functools import partial
 from sar_analysis.metrics.catalogue import HEADLINE, METRICS, Metric, labels, metric
 from sar_analysis.render import strata, wording
 from sar_analysis.render.method import BESIDE, how
-from sar_analysis.render.reported import geometry_bands, geometry_correlations, geometry_views
+from sar_analysis.render.reported import geometry_bands, geometry_correlations, geometry_errors, geometry_views
 from sar_analysis.render.stagetables import change_table
 from sar_analysis.render.wording import TextTable, by_metric, estimate, head_of, independence, make, score
 from sar_analysis.results.model import ResultBody
 from sar_analysis.results.rows import Drawn, EstimateRow, Headline, RefusedScore, ScoreRow, Section
-from sar_analysis.results.sections import NOT_HELD
+from sar_analysis.results.summary import NOT_HELD, ONE_KIND
 from sar_analysis.stats.scores import listed, numbers
 
 MOST_NOTES = 12
+MIX = "missions with victims and without, weighted one to one"
 QUESTIONS = {
     "layouts": "these seeds, new layouts",
     "seeds": "new seeds, these episodes",
@@ -45,6 +46,7 @@ def text_tables(result: ResultBody) -> list[TextTable]:
         strata.oracle(result),
         change_table(result),
         strata.reliability(result),
+        geometry_errors(result),
         geometry_bands(result),
         geometry_correlations(result),
         geometry_views(result),
@@ -64,7 +66,7 @@ def headline(result: ResultBody) -> TextTable:
     shown = [e for item in result.headlines for e in item.estimates if e.metric in HEADLINE]
     caption = (
         f"{definitions(result)}All conditions of a tier together. {independence(len(result.conditions))} "
-        f"{how(shown)} Open: too few values for that end. {BESIDE}"
+        f"{how(shown)} {labels(('ppv',))[0]}: {MIX}. Open: too few values for that end. {BESIDE}"
     )
     columns = ("tier", "victims", "missions", "invalid", *labels(HEADLINE))
     return make(result, "headline", "In ten seconds", columns, rows, caption)
@@ -76,10 +78,12 @@ def _lacking(metric: Metric, item: Headline, figures: Mapping[str, EstimateRow],
         return "no valid mission"
     if metric.sensing and "missions_with_false_alarm" not in figures:
         return "flown without radio"
-    if metric.of_victims and not item.victims:
-        return "no victims"
+    if (metric.of_victims or metric.mixed) and item.victim_absent:
+        return "no victims" if metric.of_victims else "with victims"
     if schema < metric.since:
         return NOT_HELD
+    if metric.mixed:
+        return ONE_KIND
     return "no victim issued" if metric.aggregate == "quantile" else "not computed"
 
 

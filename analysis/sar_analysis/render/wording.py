@@ -83,7 +83,7 @@ def estimate(item: EstimateRow | None, why: str = "not computed") -> str:
         return why
     key, n = item.metric, item.n
     kind = metric(key).aggregate
-    if kind == "share":
+    if kind == "share" and not metric(key).mixed:
         return f"{round(item.value * n)} of {n}: {spread(key, item)}"
     if kind == "least":
         return f"{number(key, item.value)}, n {n}"
@@ -91,11 +91,11 @@ def estimate(item: EstimateRow | None, why: str = "not computed") -> str:
 
 
 def score(item: ScoreRow | RefusedScore | None) -> str:
-    """An IQM with its interval; one that was refused is explained once, under its table."""
+    """An IQM with its interval; what was refused is explained once, under its table."""
     if item is None:
         return "not computed"
     if isinstance(item, RefusedScore):
-        return "refused" if item.value is None else f"{number(item.metric, item.value)}, no interval"
+        return "refused"
     return f"{spread(item.metric, item)}, n {item.n}"
 
 

@@ -9,23 +9,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.results.summary import GDOP_EDGES
+from sar_analysis.results.summary import GDOP_BANDS, GDOP_EDGES, UNDEFINED
 from sar_analysis.stats import clustered
 from sar_analysis.stats.correlation import spearman
 from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.layouts import DEFAULT, Options
 from sar_core.errors import InputError
 
 Floats = NDArray[np.float64]
 
-BANDS = ("< 1.2", "1.2 - 2", "2 - 4", ">= 4", "undefined")
+BANDS = (*GDOP_BANDS, UNDEFINED)
 DILUTIONS = ("path_gdop", "constellation_gdop", "information_dop_m")
 UNIT = "looks"
+MOST_VIEWS = 4
+"""As many or more are one row."""
+LEAST_ROOT = 2 * clustered.LEAST_BEYOND
+"""Of fewer looks a median has no bootstrap, and none is drawn on as 1 / sqrt(N)."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,16 @@ class Looks:
         return tuple(np.unique(self.time_s).tolist())
 
 
+class ErrorsAt(NamedTuple):
+    """Errors at one time of all victims, reported or not; None where so many were not that it is infinite."""
+
+    time_s: float
+    n: int
+    reported: int
+    cep50_m: Interval | None
+    cep95_m: Interval | None
+
+
 class ErrorBand(NamedTuple):
     """Errors of the looks whose constellation GDOP lay in one band; None where there are none."""
 
@@ -80,56 +95,86 @@ class Correlation(NamedTuple):
 
 
 class ErrorByViews(NamedTuple):
-    """Errors at one time of the looks that rest on as many views. ``root_m``: the median that 1 / sqrt(N) leads to
-    expect from that of the fewest views of two or more; None below."""
+    """Errors at one time of the looks that rest on as many views, the last on MOST_VIEWS or more. ``root_m``: what
+    1 / sqrt(N) makes of the median of the fewest views, two or three, that LEAST_ROOT looks have, its interval made
+    smaller by as much; None below them."""
 
     time_s: float
     views: int
     n: int
     cep50_m: Interval
     cep95_m: Interval
-    root_m: float | None
+    root_m: Interval | None
 
 
-def error_bands(looks: Looks) -> tuple[ErrorBand, ...]:
-    """Errors by band of constellation GDOP, undefined a band of its own; the bands are those of `GDOP_EDGES`."""
+def errors_at(looks: Looks, options: Options = DEFAULT) -> tuple[ErrorsAt, ...]:
+    """Errors of all victims at each time, whatever is known of them; one without a report is infinitely far off."""
+    found = []
+    for time_s in looks.times:
+        then = looks.where(looks.time_s == time_s)
+        ceps = (_bounded(_cep(then, q, options)) for q in (0.5, 0.95))
+        found.append(ErrorsAt(time_s, len(then.error_m), int(np.isfinite(then.error_m).sum()), *ceps))
+    return tuple(found)
+
+
+def error_bands(looks: Looks, options: Options = DEFAULT) -> tuple[ErrorBand, ...]:
+    """Errors of what was held by band of constellation GDOP, undefined a band of its own; bands as `GDOP_EDGES`."""
+    looks = looks.where(np.isfinite(looks.error_m))
     gdop = looks.constellation_gdop
     place = np.where(np.isnan(gdop), len(BANDS) - 1, np.searchsorted(GDOP_EDGES, gdop, side="right"))
     found = []
     for k, name in enumerate(BANDS):
         mine = looks.where(place == k)
         n = len(mine.error_m)
-        found.append(ErrorBand(name, n, _cep(mine, 0.5), _cep(mine, 0.95)) if n else ErrorBand(name, 0, None, None))
+        found.append(
+            ErrorBand(name, n, _cep(mine, 0.5, options), _cep(mine, 0.95, options))
+            if n
+            else ErrorBand(name, 0, None, None)
+        )
     return tuple(found)
 
 
-def correlations(looks: Looks) -> tuple[Correlation, ...]:
+def correlations(looks: Looks, options: Options = DEFAULT) -> tuple[Correlation, ...]:
     """Each dilution with the error, over all times and then at each; only looks in which it is defined."""
     found = []
     for time_s in (None, *looks.times):
         then = looks if time_s is None else looks.where(looks.time_s == time_s)
         for name in DILUTIONS:
             mine = then.where(np.isfinite(getattr(then, name)))
-            rho = spearman(getattr(mine, name), mine.error_m, mine.layouts, unit=UNIT)
+            rho = spearman(getattr(mine, name), mine.error_m, mine.layouts, options, UNIT)
             found.append(Correlation(name, time_s, len(mine.error_m), rho))
     return tuple(found)
 
 
-def errors_by_views(looks: Looks) -> tuple[ErrorByViews, ...]:
-    """Errors by number of views at each time, beside what 1 / sqrt(N) says."""
+def errors_by_views(looks: Looks, options: Options = DEFAULT) -> tuple[ErrorByViews, ...]:
+    """Errors of what was held by number of views at each time, beside what 1 / sqrt(N) says."""
     found: list[ErrorByViews] = []
+    looks = looks.where(np.isfinite(looks.error_m))
     for time_s in looks.times:
         then = looks.where(looks.time_s == time_s)
-        start: tuple[int, float] | None = None
-        for views in np.unique(then.views).tolist():
-            mine = then.where(then.views == views)
-            median = _cep(mine, 0.5)
-            if start is None and views >= 2 and math.isfinite(median.value):
-                start = (views, median.value)
-            root = None if start is None else start[1] * math.sqrt(start[0] / views)
-            found.append(ErrorByViews(time_s, views, len(mine.error_m), median, _cep(mine, 0.95), root))
+        counted = np.minimum(then.views, MOST_VIEWS)
+        start: tuple[int, Interval] | None = None
+        for views in np.unique(counted).tolist():
+            mine = then.where(counted == views)
+            median = _cep(mine, 0.5, options)
+            if start is None and 2 <= views < MOST_VIEWS and len(mine.error_m) >= LEAST_ROOT:
+                start = (views, median)
+            root = None if start is None else _scaled(start[1], math.sqrt(start[0] / views))
+            found.append(ErrorByViews(time_s, views, len(mine.error_m), median, _cep(mine, 0.95, options), root))
     return tuple(found)
 
 
-def _cep(looks: Looks, q: float) -> Interval:
-    return clustered.quantile(looks.error_m, q, looks.layouts, unit=UNIT)
+def _bounded(found: Interval) -> Interval | None:
+    """None if it is infinite; an infinite upper end is said."""
+    if not math.isfinite(found.value):
+        return None
+    told = ("the upper end is a victim without a report",) if math.isinf(found.high) else ()
+    return replace(found, notes=(*found.notes, *told))
+
+
+def _scaled(found: Interval, by: float) -> Interval:
+    return replace(found, value=by * found.value, low=by * found.low, high=by * found.high)
+
+
+def _cep(looks: Looks, q: float, options: Options) -> Interval:
+    return clustered.quantile(looks.error_m, q, looks.layouts, options, UNIT)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from sar_analysis.metrics.catalogue import NOISE_ENVELOPE, SEED_RATES, of_missions
+from sar_analysis.metrics.catalogue import METRICS, NOISE_ENVELOPE, SEED_RATES, of_missions
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.card import host, not_computed, paper_rows, reporting_card
 from sar_analysis.results.conditions import Group, group, merge
@@ -30,7 +30,7 @@ from sar_analysis.results.oraclegap import held_to
 from sar_analysis.results.registered import held_against
 from sar_analysis.results.sections import counts, estimates, figure, section, seed_rows
 from sar_analysis.results.stagegap import Stage1Prediction, stage_gap
-from sar_analysis.results.summary import CONDITION, NOISE, summarise
+from sar_analysis.results.summary import CONDITION, NOISE, summarise, summary_of
 from sar_analysis.results.together import geometry, together
 from sar_analysis.results.upstream import upstream_claims
 from sar_analysis.stats import clustered
@@ -78,12 +78,12 @@ def build_results(
         "record_schema": table.episodes[0].schema,
         "headlines": headlines(table.episodes, options),
         "together": together(groups, options),
-        "geometry": geometry(groups),
+        "geometry": geometry(groups, options),
         "seed_rates": seed_rates(table.episodes, options),
         "patterns": families(pooled, reference),
         "noise_levels": noise_levels(table.episodes, options),
-        "stage_gap": None if stage1 is None else stage_gap(pooled, stage1.rows, stage1.name),
-        "upstream": upstream_claims(table.episodes, options),
+        "stage_gap": None if stage1 is None else stage_gap(pooled, stage1.rows, stage1.name, options),
+        "upstream": upstream_claims(table.episodes, options, erratum),
         "registration": None if registration is None else held_against(registration, groups),
         "conditions": [section(g, options) for g in groups],
         "pooled": [section(g, options) for g in pooled],
@@ -139,11 +139,19 @@ def conditional(seeds: int) -> str:
 
 
 def headlines(episodes: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> list[dict[str, Any]]:
-    """Each tier's missions with victims together, and those without: what a reader in a hurry sees first."""
-    return [
-        {**dict(s.condition), **counts(s), "estimates": estimates(s)}
-        for s in summarise(episodes, ("tier", "victim_absent"), options)
-    ]
+    """Each tier's missions with victims together, and those without: what a reader in a hurry sees first.
+
+    A figure that needs both kinds stands with the missions with victims.
+    """
+    mixed = [m.key for m in METRICS.values() if m.mixed]
+    rows = []
+    for s in summarise(episodes, ("tier", "victim_absent"), options):
+        told = estimates(s)
+        if not dict(s.condition)["victim_absent"]:
+            tier = [e for e in episodes if e.tier == dict(s.condition)["tier"]]
+            told += estimates(summary_of(tier, (), options, mixed))
+        rows.append({**dict(s.condition), **counts(s), "estimates": told})
+    return rows
 
 
 def seed_rates(episodes: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> list[dict[str, Any]]:
@@ -176,10 +184,10 @@ def noise_envelope(groups: Sequence[Group], options: Options = DEFAULT) -> list[
 
 
 def reliability(valid: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> dict[str, Any]:
-    """How often the swarm's last word on a transmitter was right, by its confidence; ten equal bins."""
+    """How often the swarm's last report on a transmitter was right, by its confidence; ten equal bins."""
     said = [(word, e.layout) for e in valid for word in e.track_reports if word.last]
     words, layouts = [word for word, _ in said], [layout for _, layout in said]
-    head = {"which": "the last word on each transmitter of each mission", "reports": len(words)}
+    head = {"which": "the last report on each transmitter of each mission", "reports": len(words)}
     if not words:
         return {**head, "bins": [], "brier": None, "ece": None, "note": "no reports"}
     p = np.array([word.confidence for word in words])

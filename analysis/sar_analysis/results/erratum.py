@@ -41,9 +41,13 @@ class Layout:
 
 
 class Correction(NamedTuple):
-    """One figure twice: by schema 1 with its interval of independent missions (None: not given then), and anew."""
+    """One figure twice: by schema 1 with its interval of independent missions (None: not given then), and anew.
+
+    ``metric`` is the catalogue's key of what it comes nearest to.
+    """
 
     words: str
+    metric: str
     unit: str
     published: Interval | None
     corrected: Interval
@@ -52,6 +56,7 @@ class Correction(NamedTuple):
         """As it stands in results.json."""
         return {
             "words": self.words,
+            "metric": self.metric,
             "unit": self.unit,
             "published": None if self.published is None else _plain(self.published),
             "corrected": _plain(self.corrected),
@@ -114,9 +119,7 @@ def corrections(
         made += _of_present(present, options)
     if present and absent:
         _refuse_unpaired(present, absent)
-        made.append(
-            _share("right issues of all issues, victims absent in one of two missions (PPV)", None, missions, options)
-        )
+        made.append(_ppv("right issues of all issues, victims absent in one of two missions (PPV)", missions, options))
     return made
 
 
@@ -149,14 +152,10 @@ def _mission(result: Mapping[str, Any], layout: Layout, begin: float) -> _Missio
 
 def _of_absent(missions: Sequence[_Mission], options: Options) -> list[Correction]:
     risky = [m for m in missions if m.layout.unlisted_rescuer]
-    made = [
-        _missions(
-            "false alarm, victims absent", missions, lambda m: m.old_alarms > 0, lambda m: bool(m.decoys), options
-        )
-    ]
+    made = [_alarmed("false alarm, victims absent", missions, lambda m: m.old_alarms > 0, options)]
     if risky:
         words = "decoy alarm, victims absent, where the layout has an unlisted rescuer"
-        made.append(_missions(words, risky, None, lambda m: bool(m.decoys), options))
+        made.append(_alarmed(words, risky, None, options))
     return made
 
 
@@ -169,17 +168,17 @@ def _of_present(missions: Sequence[_Mission], options: Options) -> list[Correcti
     times = np.array([issue.search_s if issue is not None and _is_right(issue) else math.inf for _, issue in victims])
     right, times = times <= HORIZON_S, np.minimum(times, HORIZON_S)
     made = [
-        _missions(
-            "false alarm, victims present", missions, lambda m: m.old_alarms > 0, lambda m: bool(m.decoys), options
-        ),
+        _alarmed("false alarm, victims present", missions, lambda m: m.old_alarms > 0, options),
         Correction(
             "victims found; now: right when issued, by 240 s",
+            "victims_found_240s",
             "share",
             clopper_pearson(len(seen), len(victims)),
             clustered.share(right, np.ones(len(right)), layouts, options, "victims"),
         ),
         Correction(
             "time to find a victim, a miss is 240 s",
+            "time_to_each_victim_s",
             "s",
             None,
             clustered.rmst(times, right, HORIZON_S, layouts, options, "victims"),
@@ -187,35 +186,32 @@ def _of_present(missions: Sequence[_Mission], options: Options) -> list[Correcti
     ]
     if len(errors):
         displaced = clustered.share(errors > NEAR_M, np.ones(len(errors)), of_issued, options, "issued victims")
-        made.append(Correction("displaced: issued victims more than 10 m off", "share", None, displaced))
-        for name, q in (("CEP50 at issue", 0.5), ("CEP95 at issue", 0.95)):
+        words = "displaced: issued victims more than 10 m off"
+        made.append(Correction(words, "displaced_issues", "share", None, displaced))
+        for percent in (50, 95):
+            q = percent / 100
             before = order_quantile(seen.tolist(), q) if len(seen) else None
-            made.append(
-                Correction(name, "m", before, clustered.quantile(errors, q, of_issued, options, "issued victims"))
-            )
-    made.append(_share("right issues of all issues, victims present (PPV)", None, missions, options))
+            now = clustered.quantile(errors, q, of_issued, options, "issued victims")
+            made.append(Correction(f"CEP{percent} at issue", f"cep{percent}_m", "m", before, now))
+    made.append(_ppv("right issues of all issues, victims present (PPV)", missions, options))
     return made
 
 
-def _missions(
-    words: str,
-    missions: Sequence[_Mission],
-    before: Callable[[_Mission], bool] | None,
-    now: Callable[[_Mission], bool],
-    options: Options,
+def _alarmed(
+    words: str, missions: Sequence[_Mission], before: Callable[[_Mission], bool] | None, options: Options
 ) -> Correction:
-    n = len(missions)
+    """Missions with a decoy alarm; ``before`` says which had a false alarm by schema 1."""
+    n, absent = len(missions), missions[0].absent
     old = None if before is None else clopper_pearson(sum(map(before, missions)), n)
-    hits = np.array([now(m) for m in missions])
-    return Correction(
-        words, "share", old, clustered.share(hits, np.ones(n), [m.layout.number for m in missions], options)
-    )
+    hits = np.array([bool(m.decoys) for m in missions])
+    now = clustered.share(hits, np.ones(n), [m.layout.number for m in missions], options)
+    return Correction(words, f"{'absent_' * absent}missions_with_false_alarm", "share", old, now)
 
 
-def _share(words: str, old: Interval | None, missions: Sequence[_Mission], options: Options) -> Correction:
+def _ppv(words: str, missions: Sequence[_Mission], options: Options) -> Correction:
     right, issues = (np.array(column) for column in zip(*((m.right, m.issues) for m in missions), strict=True))
     layouts = [m.layout.number for m in missions]
-    return Correction(words, "share", old, clustered.share(right, issues, layouts, options, "issues"))
+    return Correction(words, "ppv", "share", None, clustered.share(right, issues, layouts, options, "issues"))
 
 
 def _refuse_unpaired(present: Sequence[_Mission], absent: Sequence[_Mission]) -> None:

@@ -7,20 +7,21 @@ so every pair of patterns on every goal is in the family that Holm's correction 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sar_analysis.metrics.catalogue import Value
+from sar_analysis.metrics.catalogue import METRICS, Value
 from sar_analysis.metrics.goals import Goal, goals, longest_search_s
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
+from sar_analysis.results.model import JudgedGoal, PatternFamily, PatternValue, RefusedGoal, Rival
 from sar_analysis.results.optimality import Reference, gaps
+from sar_analysis.results.summary import NOT_HELD
 from sar_analysis.stats import clustered
 from sar_analysis.stats.comparisons import holm
 from sar_analysis.stats.designs import units_left_out
-from sar_analysis.stats.interval import Interval, jackknife_p, jackknife_t
+from sar_analysis.stats.interval import jackknife_p, jackknife_t
 from sar_analysis.stats.scores import Array, Scores, listed, on_common_episodes
 from sar_analysis.stats.statistics import Statistic, difference_of, iqm_of, mean_of
 from sar_core.errors import SarError
@@ -32,7 +33,40 @@ MAKERS: Mapping[str, Callable[[Scores], Statistic]] = {"mean": mean_of, "iqm": i
 ONE = np.uint16(1)
 
 
-def families(pooled: Sequence[Group], reference: Reference | None = None) -> list[dict[str, Any]]:
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much the first pattern of a pair is better than the second, whichever way better is."""
+
+    better_by: float
+    low: float | None
+    high: float | None
+    p: float | None
+    notes: list[str]
+    p_holm: float | None = None
+
+    def turned(self) -> Difference:
+        """The same, told of the second."""
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        return replace(self, better_by=-self.better_by, low=low, high=high)
+
+
+@dataclass(frozen=True)
+class GoalTables:
+    """Each pattern's table on a goal, of the missions with victims or of those without; or why there is none."""
+
+    goal: Goal
+    absent: bool
+    tables: dict[str, Scores]
+    refused: str = ""
+
+    def statistic(self, name: str) -> Statistic:
+        return MAKERS[self.goal.statistic](self.tables[name])
+
+
+def families(pooled: Sequence[Group], reference: Reference | None = None) -> list[PatternFamily]:
     """One part per set of patterns that were flown under otherwise equal settings, with victims or without."""
     members: dict[str, list[Group]] = {}
     for g in pooled:
@@ -40,28 +74,23 @@ def families(pooled: Sequence[Group], reference: Reference | None = None) -> lis
     return [_family(own, reference) for own in members.values()]
 
 
-def _family(groups: Sequence[Group], reference: Reference | None) -> dict[str, Any]:
-    missions = [e for g in groups for e in g.episodes]
-    horizon = longest_search_s(missions)
+def _family(groups: Sequence[Group], reference: Reference | None) -> PatternFamily:
+    horizon = longest_search_s([e for g in groups for e in g.episodes])
     asked = goals(horizon, None if reference is None else _gap(reference))
-    rows, pairs = [], []
-    for goal in asked:
-        row, tested = _row(goal, groups)
-        rows.append(row)
-        pairs += [(row, *pair) for pair in tested]
-    _correct(pairs)
-    return {
-        "label": groups[0].family_label,
-        "patterns": list(dict.fromkeys(g.pattern for g in groups)),
-        "horizon_s": horizon,
-        "comparisons": len(pairs),
-        "method": METHOD,
-        "cluster": "seed and layout",
-        "resamples": None,
-        "seed": None,
-        "confidence": CONFIDENCE,
-        "goals": [_told(row) for row in rows],
-    }
+    tabled = [_tabled(goal, groups) for goal in asked]
+    pairs = _corrected([_pairs(found) for found in tabled])
+    return PatternFamily(
+        label=groups[0].family_label,
+        patterns=list(dict.fromkeys(g.pattern for g in groups)),
+        horizon_s=horizon,
+        comparisons=sum(map(len, pairs)),
+        method=METHOD,
+        cluster="seed and layout",
+        resamples=None,
+        seed=None,
+        confidence=CONFIDENCE,
+        goals=[_told(found, own) for found, own in zip(tabled, pairs, strict=True)],
+    )
 
 
 def _gap(reference: Reference) -> Value:
@@ -72,32 +101,25 @@ def _gap(reference: Reference) -> Value:
     return shortfall
 
 
-def _row(goal: Goal, groups: Sequence[Group]) -> tuple[dict[str, Any], list[tuple[str, str, dict[str, Any]]]]:
-    """The goal's values by pattern, and the difference of every pair; a goal nobody can be judged on says why."""
+def _tabled(goal: Goal, groups: Sequence[Group]) -> GoalTables:
+    """The goal's tables by pattern; a goal nobody can be judged on says why."""
     absent = goal.victims == "absent"
     kinds = {bool(dict(g.condition)["victim_absent"]) for g in groups}
     side = absent if absent in kinds else not absent
-    head: dict[str, Any] = {
-        "metric": goal.metric,
-        "words": goal.words,
-        "higher_is_better": goal.higher,
-        "victim_absent": side,
-        "statistic": goal.statistic,
-    }
     mine = [g for g in groups if bool(dict(g.condition)["victim_absent"]) == side]
+    if any(e.schema < METRICS[goal.metric].since for g in mine for e in g.episodes):
+        return GoalTables(goal, side, {}, NOT_HELD)
     try:
         tables = dict(zip([g.pattern for g in mine], _tables(goal, mine), strict=True))
     except SarError as error:
-        return {**head, "values": [], "refused": str(error)}, []
-    make = MAKERS[goal.statistic]
-    values = [{"pattern": name, **_interval(t, make(t), goal.bounds)} for name, t in tables.items()]
-    names = list(tables)
-    chosen = [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
-    pairs = [(a, b, _difference(tables[a], tables[b], make, goal.higher)) for a, b in chosen]
-    first = next(iter(tables.values()))
-    notes = list(dict.fromkeys(note for t in tables.values() for note in t.notes))
-    basis = {"missions": first.values.size, "seeds": list(first.seeds), "layouts": len(set(first.layouts))}
-    return {**head, **basis, "notes": notes, "values": values}, pairs
+        return GoalTables(goal, side, {}, str(error))
+    return GoalTables(goal, side, tables)
+
+
+def _pairs(found: GoalTables) -> dict[Pair, Difference]:
+    """The difference of every pair."""
+    names = list(found.tables)
+    return {(a, b): _difference(found, a, b) for k, a in enumerate(names) for b in names[k + 1 :]}
 
 
 def _tables(goal: Goal, groups: Sequence[Group]) -> list[Scores]:
@@ -113,18 +135,18 @@ def _tables(goal: Goal, groups: Sequence[Group]) -> list[Scores]:
     return on_common_episodes(found)
 
 
-def _interval(table: Scores, statistic: Statistic, bounds: tuple[float, float]) -> dict[str, Any]:
+def _pattern_value(found: GoalTables, name: str) -> PatternValue:
+    """A pattern's value; where nothing varied the ends are what layouts not seen could do, and a note says so."""
+    table, statistic, bounds = found.tables[name], found.statistic(name), found.goal.bounds
     value = _value(table, statistic)
     low, high = _ends(value, units_left_out(table, statistic))
-    if low is None or high is None:
-        layouts = [layout for _ in table.seeds for layout in table.layouts]
-        return _unvaried(clustered.mean(np.full(len(layouts), value), layouts, bounds=bounds))
-    return {"value": value, "low": max(low, bounds[0]), "high": min(high, bounds[1]), "notes": []}
-
-
-def _unvaried(found: Interval) -> dict[str, Any]:
-    """Where nothing varied the ends are what layouts that were not seen could do, and a note says so."""
-    return {**found.ends, "notes": [f"{found.method}: {', '.join(found.notes)}"]}
+    if low is not None and high is not None:
+        return PatternValue(pattern=name, value=value, low=max(low, bounds[0]), high=min(high, bounds[1]), notes=[])
+    layouts = [layout for _ in table.seeds for layout in table.layouts]
+    same = clustered.mean(np.full(len(layouts), value), layouts, bounds=bounds)
+    low, high = same.ends["low"], same.ends["high"]
+    notes = [f"{same.method}: {', '.join(same.notes)}"]
+    return PatternValue(pattern=name, value=same.value, low=low, high=high, notes=notes)
 
 
 def _ends(value: float, left_out: list[Array]) -> tuple[float | None, float | None]:
@@ -133,56 +155,84 @@ def _ends(value: float, left_out: list[Array]) -> tuple[float | None, float | No
     return (None, None) if low == high else (low, high)
 
 
-def _difference(one: Scores, two: Scores, make: Callable[[Scores], Statistic], higher: bool) -> dict[str, Any]:
-    """By how much the first is better than the second, whichever way better is."""
-    better, worse = (one, two) if higher else (two, one)
-    statistic = difference_of(make(better), make(worse))
-    value = _value(one, statistic)
-    parts = units_left_out(one, statistic)
+def _difference(found: GoalTables, one: str, two: str) -> Difference:
+    better, worse = (one, two) if found.goal.higher else (two, one)
+    statistic = difference_of(found.statistic(better), found.statistic(worse))
+    value = _value(found.tables[one], statistic)
+    parts = units_left_out(found.tables[one], statistic)
     low, high = _ends(value, parts)
     notes = ["all missions differ by as much: no interval"] if low is None else []
-    return {"better_by": value, "low": low, "high": high, "p": jackknife_p(value, parts), "notes": notes}
+    return Difference(value, low, high, jackknife_p(value, parts), notes)
 
 
 def _value(table: Scores, statistic: Statistic) -> float:
     return float(statistic(np.full((1, table.values.size), ONE))[0])
 
 
-def _correct(pairs: Sequence[tuple[dict[str, Any], str, str, dict[str, Any]]]) -> None:
-    """Holm over all pairs that could be tested; each goal's row gets its pairs."""
-    tested = [found for _, _, _, found in pairs if found["p"] is not None]
-    for found, p in zip(tested, holm([f["p"] for f in tested]) if tested else (), strict=True):
-        found["p_holm"] = float(p)
-    for row, a, b, found in pairs:
-        row.setdefault("pairs", []).append((a, b, found))
+def _corrected(pairs: Sequence[dict[Pair, Difference]]) -> list[dict[Pair, Difference]]:
+    """Holm over all pairs of all goals that could be tested."""
+    tested = [found.p for own in pairs for found in own.values() if found.p is not None]
+    adjusted = iter(holm(tested) if tested else ())
+    return [
+        {pair: d if d.p is None else replace(d, p_holm=float(next(adjusted))) for pair, d in own.items()}
+        for own in pairs
+    ]
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _refused(found: GoalTables) -> RefusedGoal:
+    goal = found.goal
+    return RefusedGoal(
+        metric=goal.metric,
+        words=goal.words,
+        higher_is_better=goal.higher,
+        victim_absent=found.absent,
+        statistic=goal.statistic,
+        values=[],
+        refused=found.refused,
+    )
+
+
+def _told(found: GoalTables, pairs: dict[Pair, Difference]) -> JudgedGoal | RefusedGoal:
     """Who leads, who follows, and how sure that is."""
-    pairs = row.pop("pairs", [])
-    if not row["values"]:
-        return row
-    sign = -1.0 if row["higher_is_better"] else 1.0
-    ranked = sorted(row["values"], key=lambda v: sign * v["value"])
-    best = [v["pattern"] for v in ranked if _same(v["value"], ranked[0]["value"])]
+    if not found.tables:
+        return _refused(found)
+    goal, first = found.goal, next(iter(found.tables.values()))
+    values = [_pattern_value(found, name) for name in found.tables]
+    ranked = sorted(values, key=lambda v: (-1.0 if goal.higher else 1.0) * v.value)
+    best = [v.pattern for v in ranked if _same(v.value, ranked[0].value)]
     behind = ranked[len(best) :]
-    row["best"] = best
-    row["runner_up"] = [v["pattern"] for v in behind if _same(v["value"], behind[0]["value"])]
-    row["rivals"] = [_against(best[0], v["pattern"], pairs) for v in behind]
-    row["told_apart"] = sum(r["told_apart"] for r in row["rivals"])
-    return row
+    rivals = [_rival(best[0], v.pattern, pairs) for v in behind]
+    return JudgedGoal(
+        metric=goal.metric,
+        words=goal.words,
+        higher_is_better=goal.higher,
+        victim_absent=found.absent,
+        statistic=goal.statistic,
+        missions=first.values.size,
+        seeds=list(first.seeds),
+        layouts=len(set(first.layouts)),
+        notes=list(dict.fromkeys(note for t in found.tables.values() for note in t.notes)),
+        values=values,
+        best=best,
+        runner_up=[v.pattern for v in behind if _same(v.value, behind[0].value)],
+        rivals=rivals,
+        told_apart=sum(rival.told_apart for rival in rivals),
+    )
 
 
-def _against(best: str, other: str, pairs: Sequence[tuple[str, str, dict[str, Any]]]) -> dict[str, Any]:
-    a, _, found = next(pair for pair in pairs if {pair[0], pair[1]} == {best, other})
-    found = dict(found)
-    if a != best:
-        flipped = {"better_by": -found["better_by"]}
-        if found["low"] is not None:
-            flipped |= {"low": -found["high"], "high": -found["low"]}
-        found |= flipped
-    p = found.setdefault("p_holm", None)
-    return {"pattern": other, **found, "told_apart": p is not None and p < ALPHA}
+def _rival(best: str, other: str, pairs: dict[Pair, Difference]) -> Rival:
+    own = pairs.get((best, other))
+    d = pairs[other, best].turned() if own is None else own
+    return Rival(
+        pattern=other,
+        better_by=d.better_by,
+        low=d.low,
+        high=d.high,
+        p=d.p,
+        p_holm=d.p_holm,
+        told_apart=d.p_holm is not None and d.p_holm < ALPHA,
+        notes=d.notes,
+    )
 
 
 def _same(a: float, b: float) -> bool:

@@ -18,6 +18,7 @@ from sar_analysis.results.rows import (
     Cluster,
     Comparison,
     Count,
+    Drawn,
     EnvelopeRow,
     EpisodeRow,
     Figure,
@@ -121,8 +122,8 @@ class _Shortfall(_Held):
     n: Count
     beyond: Count
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class OracleGap(Made, _Shortfall):
@@ -229,9 +230,7 @@ class NoiseLevels(Closed):
     closes: GateCloses
 
 
-class StageChange(Closed):
-    """A pattern's change from Stage 1 to Stage 2."""
-
+class _Change(Closed):
     pattern: str
     stage1: float
     stage2: float
@@ -240,16 +239,19 @@ class StageChange(Closed):
     high: float | None
     n: Count
     layouts: Count
-    notes: list[str]
+
+
+class StageChange(Drawn, _Change):
+    """A pattern's change from Stage 1 to Stage 2."""
 
 
 class StageMetric(Closed):
     metric: str
     words: str
     patterns: list[StageChange]
-    kendall_tau: Annotated[float, Field(ge=-1, le=1)] | None
+    kendall_tau: Figure | None
     moved_most: str
-    mean_difference: float
+    mean_difference: Figure
     too_kind: Count
     too_harsh: Count
 
@@ -271,10 +273,8 @@ class StageGap(Closed):
 
     file: str
     episode_set: str
-    method: str
-    cluster: Cluster
-    resamples: Count | None
-    seed: Count | None
+    left_out: list[str] = Field(default=[])
+    """Metrics that cannot be held against each other, and why."""
     parts: list[StagePart]
 
 
@@ -298,7 +298,7 @@ class UpstreamClaim(Closed):
     side: Literal["at most", "at least"]
     definition: str
     measured: MeasuredClaim | UnmeasuredClaim | None
-    verdict: Literal["holds", "does not hold", "cannot be said", "not measured here"]
+    verdict: Literal["holds", "does not hold", "cannot be said", "not measured here", "undecided, not recorded"]
 
 
 class ReturnCounts(Closed):
@@ -330,6 +330,7 @@ class ErratumRow(Closed):
     """One figure by the definitions it was published by, null where they did not give it, and by today's."""
 
     words: str
+    metric: str
     unit: Literal["share", "m", "s"]
     published: ErratumFigure | None
     corrected: ErratumFigure

@@ -92,7 +92,7 @@ def gap_scores(episodes: Iterable[EpisodeMetrics], reference: Reference, drop_in
     every = list(episodes)
     known = {(gap.seed, gap.episode): gap.gap for gap in gaps(every, reference)}
     cells = [
-        Cell(e.seed, e.episode, known.get((e.seed, e.episode)), (e.sigma, e.kappa), e.episode, e.valid) for e in every
+        Cell(e.seed, e.episode, known.get((e.seed, e.episode)), (e.sigma, e.kappa), e.layout, e.valid) for e in every
     ]
     return from_cells("optimality_gap", cells, drop_incomplete)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from sar_analysis.metrics.catalogue import METRICS
 from sar_analysis.results.conditions import Group
 from sar_analysis.results.optimality import Reference, beyond, gap_scores, gaps
 from sar_analysis.results.sections import interval
+from sar_analysis.stats import clustered
 from sar_analysis.stats.layouts import Options
-from sar_analysis.stats.resampling import bootstrap
-from sar_analysis.stats.statistics import mean_of
 from sar_core.errors import SarError
 
 
@@ -27,7 +28,14 @@ def _held(reference: Reference, g: Group, options: Options) -> dict[str, Any]:
     try:
         found = gaps(g.episodes, reference)
         table = gap_scores(g.episodes, reference, drop_incomplete=True)
-        told = bootstrap(table, mean_of, "seeds", "t", options.resamples, options.seed, options.confidence)
+        layouts = [layout for _ in table.seeds for layout in table.layouts]
+        bounds = METRICS[table.metric].bounds
+        told = clustered.mean(table.values.ravel(), layouts, options, bounds=bounds)
     except SarError as error:
         return {**head, "refused": str(error)}
-    return {**head, "n": len(found), "beyond": beyond(found), **interval(told)}
+    return {
+        **head,
+        "n": len(found),
+        "beyond": beyond(found),
+        **interval(replace(told, notes=(*table.notes, *told.notes))),
+    }

@@ -114,14 +114,13 @@ class ScoreRow(Made, _Score):
 
 
 class RefusedScore(Closed):
-    """An IQM without an interval, or not even a value, and why."""
+    """A question that an IQM has no interval for, and why; its value stands with the question that has one."""
 
     metric: str
     statistic: Literal["iqm"]
     design: str = ""
     reading: str = ""
     n: Count = 0
-    value: float | None = None
     refused: str
     notes: list[str] = []
 
@@ -247,6 +246,16 @@ class TogetherRow(Closed):
     times: list[CensoredTime]
 
 
+class LookErrors(Closed):
+    """Errors [m] of all victims at one time, one without a report infinite; null where a CEP is."""
+
+    time_s: float
+    n: Count
+    reported: Count
+    cep50_m: Figure | None
+    cep95_m: Figure | None
+
+
 class LookBand(Closed):
     """Errors [m] of the looks whose constellation GDOP lay in one band."""
 
@@ -266,14 +275,15 @@ class LookCorrelation(Closed):
 
 
 class LookViews(Closed):
-    """Errors [m] at one time of the looks that rest on as many views; ``root_m`` as 1 / sqrt(N) has it."""
+    """Errors [m] at one time of the looks that rest on as many views, the last row on as many or more; ``root_m`` as
+    1 / sqrt(N) has it."""
 
     time_s: float
     views: Count
     n: Count
     cep50_m: Figure
     cep95_m: Figure
-    root_m: float | None
+    root_m: Figure | None
 
 
 class Geometry(Closed):
@@ -282,6 +292,7 @@ class Geometry(Closed):
     tier: str
     looks: Count
     times_s: list[float]
+    errors: list[LookErrors]
     bands: list[LookBand]
     correlations: list[LookCorrelation]
     views: list[LookViews]

@@ -15,9 +15,11 @@ from sar_analysis.metrics.catalogue import METRICS, SEED_BY_SEED, Metric, estima
 from sar_analysis.metrics.metrics import CURVE_STEP_S, EpisodeMetrics
 from sar_analysis.results.conditions import Group, crossed
 from sar_analysis.results.summary import (
+    NOT_HELD,
+    ONE_KIND,
     Band,
     ConditionSummary,
-    evenly_mixed,
+    both_kinds,
     gdop_bands,
     median,
     plain_estimate,
@@ -27,7 +29,7 @@ from sar_analysis.results.summary import (
     watch,
 )
 from sar_analysis.stats import clustered
-from sar_analysis.stats.aggregate import iqm, performance_profile
+from sar_analysis.stats.aggregate import performance_profile
 from sar_analysis.stats.curves import means, shares
 from sar_analysis.stats.designs import Design
 from sar_analysis.stats.interval import Interval, Reading
@@ -38,7 +40,6 @@ from sar_core.errors import SarError
 
 TAUS_M = tuple(round(0.25 * k, 2) for k in range(41))
 BAND = (0.025, 0.975)
-NOT_HELD = "records of schema 1 do not hold it"
 
 
 def section(g: Group, options: Options) -> dict[str, Any]:
@@ -101,8 +102,8 @@ def _why(metric: Metric, summary: ConditionSummary, g: Group) -> str:
         return "no victims in these missions"
     if all(e.schema < metric.since for e in g.valid):
         return NOT_HELD
-    if metric.mixed and not evenly_mixed(g.valid):
-        return "not as many missions without victims as with"
+    if metric.mixed and not both_kinds(g.valid):
+        return ONE_KIND
     if metric.aggregate == "quantile":
         return "no victim was issued"
     if metric.key == "min_separation_m":
@@ -144,7 +145,7 @@ def _score(table: Scores, design: Design, reading: Reading, options: Options) ->
             confidence=options.confidence,
         )
     except SarError as error:
-        return {**head, "value": iqm(table.values), "refused": str(error), "notes": list(table.notes)}
+        return {**head, "refused": str(error), "notes": list(table.notes)}
     return {**head, **interval(found)}
 
 

@@ -1,33 +1,31 @@
 """Stage 1 against Stage 2 on the same missions: what the kinematic stage hides.
 
-A Stage-2 mission and a Stage-1 row pair when pattern, seed, episode and victims agree; episode set and noise must agree
-too, or the file is refused. Differences are Stage 2 minus Stage 1, with intervals over layouts for the seeds flown,
-which were chosen and are no sample.
+A Stage-2 mission and a Stage-1 row pair when pattern, seed, episode and victims agree; episode set, noise and schema
+must agree too, or the file is refused: by schema 1 reports were judged by other definitions. Differences are Stage 2
+minus Stage 1, with intervals over layouts for the seeds flown, which were chosen and are no sample.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sar_analysis.metrics.catalogue import METRICS, Value
+from sar_analysis.metrics.catalogue import ISSUES, METRICS, Value
 from sar_analysis.metrics.goals import LOST_M, longest_search_s, share_found, sought
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
+from sar_analysis.results.upstream import CUT
 from sar_analysis.stage1.rows import Key, Stage1Row
-from sar_analysis.stats.designs import units_left_out
-from sar_analysis.stats.interval import jackknife_t
+from sar_analysis.stats import clustered
+from sar_analysis.stats.correlation import kendall
+from sar_analysis.stats.interval import Array, Interval
+from sar_analysis.stats.layouts import DEFAULT, Options
 from sar_analysis.stats.scores import listed
-from sar_analysis.stats.statistics import mean_of
 from sar_core.errors import ContractError, MissingDataError, SarError
-
-CONFIDENCE = 0.95
-METHOD = "mean of paired differences, jackknife over layouts, t, given these seeds"
-MADE = {"cluster": "layout", "resamples": None, "seed": None}
 
 
 @dataclass(frozen=True)
@@ -83,37 +81,60 @@ def _error(error_m: float | None) -> float:
     return LOST_M if error_m is None else min(error_m, LOST_M)
 
 
-def stage_gap(pooled: Sequence[Group], rows: Sequence[Stage1Row], name: str) -> dict[str, Any]:
+def stage_gap(
+    pooled: Sequence[Group], rows: Sequence[Stage1Row], name: str, options: Options = DEFAULT
+) -> dict[str, Any]:
     """One part per set of patterns flown under otherwise equal settings in the world of the Stage-1 file."""
     check_pairs([e for g in pooled for e in g.episodes], rows, name)
     known = {row.key: row for row in rows}
+    left_out = _left_out([e for g in pooled for e in g.episodes], rows)
     members: dict[str, list[Group]] = {}
     for g in pooled:
         if rows[0].world in (None, dict(g.condition)["world"]):
             members.setdefault(family_key(g, PATTERN), []).append(g)
-    parts = [part for own in members.values() if (part := _part(own, known)) is not None]
+    parts = [part for own in members.values() if (part := _part(own, known, left_out, options)) is not None]
     if not any(e.valid for g in pooled for e in g.episodes):
         reasons = Counter(e.invalid_reason or "no reason given" for g in pooled for e in g.episodes)
-        told = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-        raise MissingDataError(f"no mission is valid, so there is nothing to report: {told}; fly them again")
+        why = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+        raise MissingDataError(f"no mission is valid, so there is nothing to report: {why}; fly them again")
     if not parts:
         flown = sorted({_policy(g) for g in pooled})
         raise MissingDataError(
             f"{name}: no mission pairs with a row; Stage 1 has {listed(sorted({row.policy for row in rows}))}, Stage 2 "
             f"flew {listed(flown)}; allowed: the same pattern names, seeds, episodes and victims"
         )
-    return {"file": name, "episode_set": rows[0].episode_set, "method": METHOD, **MADE, "parts": parts}
+    told = [f"{METRICS[key].label}: {why}" for key, why in left_out.items()]
+    return {"file": name, "episode_set": rows[0].episode_set, "left_out": told, "parts": parts}
+
+
+def _left_out(episodes: Sequence[EpisodeMetrics], rows: Sequence[Stage1Row]) -> dict[str, str]:
+    """Metrics that cannot be held against each other, and why: who judged reports by which definitions must be known,
+    and errors of schema 1 are cut at 10 m in either stage."""
+    if rows[0].schema_version is None:
+        why = "the Stage-1 file names no schema_version, so by which definitions it judged reports is not known"
+        return {shared.metric: why for shared in shared_metrics(0.0) if METRICS[shared.metric].sensing}
+    if any(e.schema < ISSUES for e in episodes):
+        return {"localization_error_m": CUT}
+    return {}
 
 
 def check_pairs(episodes: Sequence[EpisodeMetrics], rows: Sequence[Stage1Row], name: str) -> None:
-    """Refuse a file that was flown on something else: other set, other set's content, other noise, other seeds."""
+    """Refuse a file that was flown on something else: other set, other set's content, other noise, other seeds; or
+    judged by other definitions."""
     if rows[0].episode_set is None:
         raise ContractError(f"{name}: rows have no episode_set; to be paired they must name the set they were flown on")
     mine = [e for e in episodes if rows[0].world in (None, e.world)]
     if not mine:
         worlds = listed(sorted({e.world for e in episodes}))
         raise MissingDataError(f"{name}: was flown in {rows[0].world}; Stage 2 flew in {worlds}; nothing pairs")
+    schema = rows[0].schema_version
     for e in mine:
+        if schema not in (None, e.schema):
+            raise ContractError(
+                f"{name}: schema_version is {schema} there, but {e.schema} in {e.episode_id}; allowed: the same, since "
+                "reports are judged by other definitions from 2 on (docs/migration.md); make the rows again: "
+                "sar-eval stage1"
+            )
         if e.episode_set != rows[0].episode_set:
             raise ContractError(
                 f"{name}: was flown on {rows[0].episode_set}, but {e.episode_id} on {e.episode_set}; allowed: one set"
@@ -143,14 +164,17 @@ def _policy(g: Group) -> str:
     return str(dict(g.extras).get("policy") or dict(g.condition)["pattern"])
 
 
-def _part(groups: Sequence[Group], known: Mapping[Key, Stage1Row]) -> dict[str, Any] | None:
+def _part(
+    groups: Sequence[Group], known: Mapping[Key, Stage1Row], left_out: Mapping[str, str], options: Options
+) -> dict[str, Any] | None:
     paired = {g.pattern: (g, _pairs(g, known)) for g in groups}
     missing = [name for name, (_, pairs) in paired.items() if not pairs]
     paired = {name: found for name, found in paired.items() if found[1]}
     if not paired:
         return None
     missions = [e for g, _ in paired.values() for e in g.episodes if e.valid]
-    metrics = [_metric(shared, paired) for shared in shared_metrics(longest_search_s(missions))]
+    held = [shared for shared in shared_metrics(longest_search_s(missions)) if shared.metric not in left_out]
+    metrics = [_metric(shared, paired, options) for shared in held]
     return {
         "label": groups[0].family_label,
         "victim_absent": bool(dict(groups[0].condition)["victim_absent"]),
@@ -171,23 +195,42 @@ def _pairs(g: Group, known: Mapping[Key, Stage1Row]) -> dict[int, Stage1Row]:
     return {id(e): row for e, row in found if row is not None}
 
 
-def _metric(shared: Shared, paired: Mapping[str, tuple[Group, Mapping[int, Stage1Row]]]) -> dict[str, Any]:
+class _Moved(NamedTuple):
+    """A pattern in both stages on the episodes that every seed has in both: values (n,), each with its layout."""
+
+    pattern: str
+    stage1: Array
+    differences: Array
+    layouts: list[Hashable]
+    notes: tuple[str, ...]
+
+    @property
+    def stage2(self) -> Array:
+        return self.stage1 + self.differences
+
+
+def _metric(
+    shared: Shared, paired: Mapping[str, tuple[Group, Mapping[int, Stage1Row]]], options: Options
+) -> dict[str, Any]:
     moved = [row for name, (g, rows) in paired.items() if (row := _moved(shared, name, g, rows)) is not None]
     entry = METRICS[shared.metric]
-    found: dict[str, Any] = {"metric": shared.metric, "words": entry.label, "patterns": moved}
-    sign = 1.0 if entry.better == "higher" else -1.0
-    found["kendall_tau"] = kendall_tau(*([round(m[side], 9) for m in moved] for side in ("stage1", "stage2")))
+    changes = [_change(row, options) for row in moved]
+    found: dict[str, Any] = {"metric": shared.metric, "words": entry.label, "patterns": changes}
     if moved:
-        found["moved_most"] = max(moved, key=lambda m: round(abs(m["difference"]), 9))["pattern"]
-        found["mean_difference"] = float(np.mean([m["difference"] for m in moved]))
-        sure = [sign * m["difference"] for m in moved if m["low"] is not None and not m["low"] <= 0.0 <= m["high"]]
+        sign = 1.0 if entry.better == "higher" else -1.0
+        tau = _tau(moved, options)
+        found["kendall_tau"] = None if tau is None else tau.plain
+        found["moved_most"] = max(changes, key=lambda m: round(abs(m["difference"]), 9))["pattern"]
+        all_pairs = np.concatenate([row.differences for row in moved])
+        layouts = [layout for row in moved for layout in row.layouts]
+        found["mean_difference"] = clustered.mean(all_pairs, layouts, options, "pairs").plain
+        ended = [m for m in changes if m["low"] is not None and m["high"] is not None]
+        sure = [sign * m["difference"] for m in ended if not m["low"] <= 0.0 <= m["high"]]
         found["too_kind"], found["too_harsh"] = sum(d < 0.0 for d in sure), sum(d > 0.0 for d in sure)
     return found
 
 
-def _moved(shared: Shared, name: str, g: Group, rows: Mapping[int, Stage1Row]) -> dict[str, Any] | None:
-    """A pattern's change from one stage to the other on the episodes that every seed has in both."""
-
+def _moved(shared: Shared, name: str, g: Group, rows: Mapping[int, Stage1Row]) -> _Moved | None:
     def foretold(e: EpisodeMetrics) -> float | None:
         row = rows.get(id(e))
         return None if row is None else shared.foretold(row, e)
@@ -201,30 +244,38 @@ def _moved(shared: Shared, name: str, g: Group, rows: Mapping[int, Stage1Row]) -
     except SarError:
         return None
     before = crossed(shared.metric, g.episodes, value_of=lambda e: None if difference(e) is None else foretold(e))
-    value = float(table.values.mean())
-    low, high = jackknife_t(value, units_left_out(table, mean_of(table), seeds=False), CONFIDENCE)
+    layouts = [layout for _ in table.seeds for layout in table.layouts]
+    return _Moved(name, before.values.ravel(), table.values.ravel(), layouts, table.notes)
+
+
+def _change(moved: _Moved, options: Options) -> dict[str, Any]:
+    """A pattern's change from one stage to the other, over layouts, for these seeds."""
+    found = clustered.mean(moved.differences, moved.layouts, options, "pairs")
+    before = float(moved.stage1.mean())
     return {
-        "pattern": name,
-        "stage1": float(before.values.mean()),
-        "stage2": float(before.values.mean()) + value,
-        "difference": value,
-        "low": None if low == high else low,
-        "high": None if low == high else high,
-        "n": table.values.size,
-        "layouts": len(set(table.layouts)),
-        "notes": [*table.notes, *(("all missions changed by as much: no interval",) if low == high else ())],
+        "pattern": moved.pattern,
+        "stage1": before,
+        "stage2": before + found.value,
+        "difference": found.value,
+        **{name: found.ends[name] for name in ("low", "high")},
+        "n": found.n,
+        "layouts": len(set(moved.layouts)),
+        **{name: getattr(found, name) for name in ("method", "cluster", "resamples", "seed")},
+        "notes": [*moved.notes, *found.notes],
     }
 
 
-def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Kendall's tau-b of two rankings (Kendall 1945); None below two items or where one side is all ties."""
-    concordant = ties_one = ties_two = pairs = 0
-    for k in range(len(first)):
-        for j in range(k):
-            one, two = np.sign(first[k] - first[j]), np.sign(second[k] - second[j])
-            concordant += int(one * two)
-            ties_one += one == 0
-            ties_two += two == 0
-            pairs += 1
-    scale = float(np.sqrt(float(pairs - ties_one) * float(pairs - ties_two)))
-    return None if scale == 0.0 else concordant / scale
+def _tau(moved: Sequence[_Moved], options: Options) -> Interval | None:
+    """How alike both stages rank the patterns by their means."""
+    places = {layout: k for k, layout in enumerate(dict.fromkeys(name for row in moved for name in row.layouts))}
+    of = [np.array([places[layout] for layout in row.layouts]) for row in moved]
+    weights = (
+        [row.stage1 for row in moved],
+        [row.stage2 for row in moved],
+        [np.ones(len(row.layouts)) for row in moved],
+    )
+    first, second, sizes = (
+        np.stack([np.bincount(k, own, len(places)).astype(np.float64) for k, own in zip(of, side, strict=True)], axis=1)
+        for side in weights
+    )
+    return kendall(first, second, sizes, options)

@@ -8,6 +8,7 @@ missions share; intervals over crossed seeds and episodes are made from the cros
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.metrics.catalogue import COVERAGE_TIME_S, Metric, estimated
+from sar_analysis.bags.reader import OLDER
+from sar_analysis.metrics.catalogue import COVERAGE_TIME_S, ISSUES, Metric, estimated
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.stats import clustered
@@ -30,8 +32,13 @@ Floats = NDArray[np.float64]
 CONDITION = ("tier", "world", "vehicle", "pattern", "profile", "drones", "sigma", "kappa", "victim_absent")
 NOISE = ("sigma", "kappa")
 EXTREME = "extreme, no interval"
+NOT_HELD = "records of schema 1 do not hold it"
+ONE_KIND = "needs missions with victims and without"
+UNDEFINED, NOT_RECORDED = "undefined", "not recorded"
+"""A GDOP that fewer than two drones have none of, and one that records of schema 1 do not hold."""
 GDOP_EDGES = (1.2, 2.0, 4.0)
 """Between the geometries of three or four drones all round (1.15, 1.0), two at right angles (1.41), and worse."""
+GDOP_BANDS = ("< 1.2", "1.2 - 2", "2 - 4", ">= 4")
 
 
 @dataclass(frozen=True)
@@ -117,8 +124,10 @@ def estimate(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options =
 
     The interval is over layouts; the exact one of missions or victims taken as independent stands beside it.
     """
-    if metric.mixed and not evenly_mixed(valid):
-        return None
+    if metric.mixed:
+        return _mixed(metric, valid, options)
+    if metric.aggregate == "restricted mean":
+        return _restricted(metric, valid, options)
     if metric.aggregate in ("share", "rate") and metric.counts is not None:
         counted = [(*count, e.layout) for e in valid if (count := metric.counts(e)) is not None]
         return _counted(metric, counted, options) if any(exposure > 0.0 for _, exposure, _ in counted) else None
@@ -138,9 +147,34 @@ def estimate(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options =
     return clustered.mean(values, layouts, options, metric.of, metric.bounds)
 
 
-def evenly_mixed(valid: Sequence[EpisodeMetrics]) -> bool:
-    """Whether there are as many missions without victims as with."""
-    return 2 * sum(e.victim_absent for e in valid) == len(valid) > 0
+def both_kinds(valid: Sequence[EpisodeMetrics]) -> bool:
+    """Whether there are missions with victims and missions without."""
+    return len({e.victim_absent for e in valid}) == 2
+
+
+def _mixed(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options) -> Interval | None:
+    """At one mission without victims for each with, however many of either are valid."""
+    counted = [
+        (*count, e.victim_absent, e.layout)
+        for e in valid
+        if metric.counts is not None and (count := metric.counts(e)) is not None
+    ]
+    if len({absent for _, _, absent, _ in counted}) < 2 or not any(trials for _, trials, _, _ in counted):
+        return None
+    had, trials, absent, layouts = _columns(counted)
+    found = clustered.mixed_share(had, trials, absent, layouts, options, metric.of)
+    if 2 * sum(absent) != len(absent):
+        return found
+    return replace(found, exact=clopper_pearson(sum(had), sum(trials), options.confidence, metric.of))
+
+
+def _restricted(metric: Metric, valid: Sequence[EpisodeMetrics], options: Options) -> Interval | None:
+    found = restricted_mean(metric, watch(metric, valid), options)
+    if found is None:
+        return None
+    horizon, told = found
+    shorter = (f"up to {horizon:g} s, the longest search",) if horizon < COVERAGE_TIME_S else ()
+    return replace(told, notes=(*told.notes, *shorter))
 
 
 def _counted(metric: Metric, counted: Sequence[tuple[int, float, Hashable]], options: Options) -> Interval:
@@ -206,21 +240,13 @@ def restricted_mean(metric: Metric, seen: Watch, options: Options = DEFAULT) -> 
 
 
 def gdop_bands(valid: Sequence[EpisodeMetrics], options: Options = DEFAULT) -> tuple[Band, ...]:
-    """Errors at the issue, right or not, by the constellation's GDOP at it; undefined GDOP is a band of its own."""
-    victims = [(v, e.layout) for e in valid for v in e.victims if v.issued_s is not None]
-    edges = (0.0, *GDOP_EDGES, math.inf)
-    names = ["< 1.2", "1.2 - 2", "2 - 4", ">= 4"]
-    bands = []
-    for name, low, high in zip(names, edges[:-1], edges[1:], strict=True):
-        own = [
-            (v, layout)
-            for v, layout in victims
-            if v.constellation_gdop is not None and low <= v.constellation_gdop < high
-        ]
-        bands.append(_band(name, own, options))
-    undefined = [(v, layout) for v, layout in victims if v.constellation_gdop is None]
-    bands.append(_band("undefined", undefined, options))
-    return tuple(bands)
+    """Errors at the issue, right or not, by the constellation's GDOP at it; what has none is a band of its own."""
+    last = NOT_RECORDED if any(e.schema < ISSUES or OLDER in e.notes for e in valid) else UNDEFINED
+    own: dict[str, list[tuple[Victim, Hashable]]] = {name: [] for name in (*GDOP_BANDS, last)}
+    for v, layout in ((v, e.layout) for e in valid for v in e.victims if v.issued_s is not None):
+        gdop = v.constellation_gdop
+        own[last if gdop is None else GDOP_BANDS[bisect_right(GDOP_EDGES, gdop)]].append((v, layout))
+    return tuple(_band(name, victims, options) for name, victims in own.items())
 
 
 def _band(name: str, victims: Sequence[tuple[Victim, Hashable]], options: Options) -> Band:

@@ -15,17 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from sar_analysis.bags.cdr import decode
 from sar_analysis.bags.chunks import read_content
 from sar_analysis.bags.reader import Bag, locate, read_bag
 from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics, search_span
+from sar_analysis.stats import clustered
+from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.layouts import DEFAULT, Options
 from sar_core.errors import ContractError, MissingDataError
 
 Floats = NDArray[np.float64]
 
-CONFIDENCE = 0.95
 _STAMP = ("header.stamp.sec", "header.stamp.nanosec")
 _COMMANDED = ("velocity.x", "velocity.y", "position.z")
 _ESTIMATED = ("pose.pose.position.x", "pose.pose.position.y", "pose.pose.position.z")
@@ -60,22 +61,27 @@ MEASURES: tuple[tuple[str, str, Callable[[TierMission], float | None]], ...] = (
     ("near misses", "", lambda m: float(m.metrics.near_misses)),
     ("collisions", "", lambda m: float(m.metrics.collisions)),
     ("victims found", "", lambda m: float(len(m.metrics.victims) - m.metrics.undetected)),
-    ("false alarms", "", lambda m: _times(m.metrics.false_alarms, 1.0)),
+    ("decoy alarms", "", lambda m: _times(m.metrics.false_alarms, 1.0)),
+    ("displaced issues", "", lambda m: _times(m.metrics.displaced, 1.0)),
 )
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One measure over all pairs that have it on both tiers."""
+    """One measure over all pairs that have it on both tiers: each tier's mean, and that of second minus first."""
 
     measure: str
     unit: str
     pairs: int
-    first: float
-    second: float
-    difference: float
-    low: float
-    high: float
+    first: Interval
+    second: Interval
+    difference: Interval
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        figures = {name: getattr(self, name).plain for name in ("first", "second", "difference")}
+        return {"measure": self.measure, "unit": self.unit, "pairs": self.pairs, **figures}
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,14 @@ class TierGap:
 
     tiers: tuple[str, str]
     pairs: int
+    layouts: int
     left_out: tuple[int, int]
-    confidence: float
-    method: str
     rows: tuple[Difference, ...]
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {**vars(self), "rows": [row.plain for row in self.rows]}
 
 
 def _times(value: float | None, factor: float) -> float | None:
@@ -147,19 +157,20 @@ def missions_in(folder: Path) -> dict[tuple[Any, ...], TierMission]:
     return found
 
 
-def compare(first: Path, second: Path) -> TierGap:
-    """Both tiers side by side on the missions that both have."""
+def compare(first: Path, second: Path, options: Options = DEFAULT) -> TierGap:
+    """Both tiers side by side on the missions that both have; a pair's layout is that of its first mission."""
     a, b = missions_in(first), missions_in(second)
     shared = sorted(set(a) & set(b), key=str)
     if len(shared) < 2:
         raise MissingDataError(f"{first} and {second}: {len(shared)} missions in common; at least 2 are needed")
-    rows = (_difference(name, unit, value, a, b, shared) for name, unit, value in MEASURES)
+    rows = (
+        _difference(name, unit, value, [(a[key], b[key]) for key in shared], options) for name, unit, value in MEASURES
+    )
     return TierGap(
         (_tiers(a), _tiers(b)),
         len(shared),
+        len({a[key].metrics.layout for key in shared}),
         (len(a) - len(shared), len(b) - len(shared)),
-        CONFIDENCE,
-        "mean of paired differences, t over missions",
         tuple(row for row in rows if row is not None),
     )
 
@@ -172,16 +183,18 @@ def _difference(
     name: str,
     unit: str,
     value: Callable[[TierMission], float | None],
-    a: dict[tuple[Any, ...], TierMission],
-    b: dict[tuple[Any, ...], TierMission],
-    shared: Sequence[tuple[Any, ...]],
+    pairs: Sequence[tuple[TierMission, TierMission]],
+    options: Options,
 ) -> Difference | None:
-    pairs = [(value(a[key]), value(b[key])) for key in shared]
-    known = np.array([(x, y) for x, y in pairs if x is not None and y is not None], dtype=np.float64)
+    known = [
+        (x, y, first.metrics.layout)
+        for first, second in pairs
+        if (x := value(first)) is not None and (y := value(second)) is not None
+    ]
     if len(known) < 2:
         return None
-    gaps = known[:, 1] - known[:, 0]
-    half = float(stdtrit(len(gaps) - 1, 0.5 + CONFIDENCE / 2.0)) * float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
-    middle = float(gaps.mean())
-    first, second = (float(side) for side in known.mean(axis=0))
-    return Difference(name, unit, len(gaps), first, second, middle, middle - half, middle + half)
+    layouts = [layout for *_, layout in known]
+    a, b = np.array([(x, y) for x, y, _ in known], dtype=np.float64).T
+    first, second = (clustered.mean(side, layouts, options) for side in (a, b))
+    gap = clustered.mean(b - a, layouts, options, "paired missions")
+    return Difference(name, unit, len(known), first, second, gap)

@@ -7,15 +7,16 @@ at one without for each with. Beside them stand ADR-149's ten metrics, by its ow
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from sar_analysis.metrics.catalogue import AS_ADR149, ISSUES, REPORTED
+from sar_analysis.metrics.findings import HeldReport
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import Group, merge
-from sar_analysis.results.dilution import DILUTIONS, Looks, correlations, error_bands, errors_by_views
+from sar_analysis.results.dilution import DILUTIONS, Looks, correlations, error_bands, errors_at, errors_by_views
 from sar_analysis.results.sections import counts, estimates, times
 from sar_analysis.results.summary import NOISE, summary_of
 from sar_analysis.stats.interval import Interval
@@ -60,7 +61,7 @@ def _row(tier: str, pattern: str, episodes: Sequence[EpisodeMetrics], options: O
     }
 
 
-def geometry(groups: Sequence[Group]) -> list[dict[str, Any]]:
+def geometry(groups: Sequence[Group], options: Options = DEFAULT) -> list[dict[str, Any]]:
     """Per tier, what was held of every victim at fixed times: errors by geometry and views, and what foretells them."""
     made = []
     for tier in dict.fromkeys(dict(g.condition)["tier"] for g in groups):
@@ -72,9 +73,10 @@ def geometry(groups: Sequence[Group]) -> list[dict[str, Any]]:
                 "tier": tier,
                 "looks": len(looks.layouts),
                 "times_s": list(looks.times),
-                "bands": [_plain(row) for row in error_bands(looks)],
-                "correlations": [_plain(row) for row in correlations(looks)],
-                "views": [_plain(row) for row in errors_by_views(looks)],
+                "errors": [_plain(row) for row in errors_at(looks, options)],
+                "bands": [_plain(row) for row in error_bands(looks, options)],
+                "correlations": [_plain(row) for row in correlations(looks, options)],
+                "views": [_plain(row) for row in errors_by_views(looks, options)],
             }
         )
     return made
@@ -86,13 +88,30 @@ def _plain(row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def looks_at(valid: Sequence[EpisodeMetrics]) -> Looks | None:
-    """Victims' held reports at every LOOK_S as columns; None where there are none."""
-    held = [(e.layout, fix) for e in valid for v in e.victims for fix in v.fixes if fix.time_s % LOOK_S == 0.0]
+    """What was held of every victim at each whole LOOK_S of the search, as columns; None where no search was as long.
+
+    Nothing was held yet of a victim without a report: an infinite error on no views. Records of schema 1 tell of none.
+    """
+    held = [(e.layout, at, fix) for e in valid for at, fix in _looks_of(e)]
     if not held:
         return None
     columns = {
-        name: np.array([math.nan if (value := getattr(fix, name)) is None else value for _, fix in held], np.float64)
-        for name in ("time_s", "error_m", *DILUTIONS)
+        name: np.array([math.nan if (value := getattr(fix, name, None)) is None else value for _, _, fix in held])
+        for name in DILUTIONS
     }
-    views = np.array([fix.views for _, fix in held], np.int64)
-    return Looks(layouts=tuple(layout for layout, _ in held), views=views, **columns)
+    return Looks(
+        layouts=tuple(layout for layout, _, _ in held),
+        time_s=np.array([at for _, at, _ in held]),
+        error_m=np.array([math.inf if fix is None else fix.error_m for _, _, fix in held]),
+        views=np.array([0 if fix is None else fix.views for _, _, fix in held], np.int64),
+        **columns,
+    )
+
+
+def _looks_of(e: EpisodeMetrics) -> Iterator[tuple[float, HeldReport | None]]:
+    if e.schema < ISSUES or e.false_alarms is None:
+        return
+    for v in e.victims:
+        held = {fix.time_s: fix for fix in v.fixes}
+        for k in range(1, int(e.search_time_s / LOOK_S) + 1):
+            yield k * LOOK_S, held.get(k * LOOK_S)

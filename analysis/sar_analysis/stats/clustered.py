@@ -5,9 +5,10 @@ widened for how few the layouts are (`expanded_percentile`); means and rates, wh
 bootstrap-t (`studentised`), unless it is left without an end. What a bootstrap cannot see it does not judge: a share
 with fewer than LEAST_LAYOUTS layouts that had the event, or that had a mission without it, a rate with fewer that had
 any, and a quantile with fewer on either side of it or fewer than LEAST_BEYOND values, are given on the effective sample
-instead (`effective.py`). The rule was fixed by `python -m benchmarks.layoutstudy`; docs/statistics.md has its table. No
-interval is without width: one layout says nothing about others, and where nothing varied the notes say what the ends
-stand for or why there are none.
+instead (`effective.py`). The rule was fixed by `python -m benchmarks.layoutstudy`; docs/statistics.md has its table.
+Where so few layouts cover less than they claim all the same, the notes say so (`falls_short`). No interval is without
+width: one layout says nothing about others, and where nothing varied the notes say what the ends stand for or why there
+are none.
 
 Arrays are (n,), one entry per mission or victim, with a layout for each; without layouts each entry stands for itself.
 """
@@ -26,7 +27,6 @@ from sar_analysis.stats.aggregate import checked
 from sar_analysis.stats.designs import CELLS_PER_CHUNK
 from sar_analysis.stats.effective import (
     Ends,
-    beta_ends,
     crowding,
     effective_poisson,
     effective_trials,
@@ -35,6 +35,7 @@ from sar_analysis.stats.effective import (
 )
 from sar_analysis.stats.interval import Array, Interval, expanded_percentile, studentised
 from sar_analysis.stats.layouts import DEFAULT, LEAST_LAYOUTS, Groups, Layouts, Options, draws, grouped
+from sar_analysis.stats.rates import beta_ends
 from sar_analysis.stats.resampling import alike
 from sar_analysis.stats.statistics import (
     Counts,
@@ -50,6 +51,13 @@ from sar_core.errors import InputError
 LEAST_BEYOND = 12
 CROWDED = 4.0
 """From this crowding on the interval of a rate covers 79 to 92 %, whatever was tried in the study."""
+ENOUGH_FOR_RATES = 100
+FEW = {"rate": (ENOUGH_FOR_RATES, 79), "mean": (30, 92), "mean time": (30, 88)}
+"""How many layouts are enough, and what per cent an interval still covers with fewer that differ as much as the study
+tried: mean times of which most are misses."""
+SHORT = "not 95"
+"""How the note of a figure ends whose interval is known to cover less than it claims."""
+UNSEEN = "rule of layouts not seen"
 UNBOUNDED = (-math.inf, math.inf)
 
 
@@ -70,9 +78,58 @@ def share(
     drawn = found.resampled(_ratio(events, sizes)) if few >= LEAST_LAYOUTS else None
     if drawn is not None:
         return found.bootstrap(drawn)
-    worth = effective_trials(events, sizes, options.confidence)
-    how = f"Korn-Graubard: Clopper-Pearson on {worth:.3g} effective of {n}"
-    return found.exact(korn_graubard(events, sizes, options.confidence), how, _rarity(few, value in (0.0, 1.0)))
+    return _of_effective(found, events, sizes, few)
+
+
+def _of_effective(found: _Figure, events: Array, sizes: Array, few: int) -> Interval:
+    """A share too rare for a bootstrap, from the totals of each layout."""
+    confidence = found.options.confidence
+    worth = effective_trials(events, sizes, confidence)
+    how = f"Korn-Graubard: Clopper-Pearson on {worth:.3g} effective of {found.n}"
+    return found.exact(korn_graubard(events, sizes, confidence), how, _rarity(few, found.value in (0.0, 1.0)))
+
+
+def mixed_share(
+    successes: ArrayLike,
+    trials: ArrayLike,
+    side: ArrayLike,
+    layouts: Layouts = None,
+    options: Options = DEFAULT,
+    unit: str = "missions",
+) -> Interval:
+    """The same at one mission on either side (n,) for each on the other, however many there are of either.
+
+    With as many of either, and layouts that have as many, this is `share`.
+    """
+    y, d = _pair(successes, trials, "share")
+    of_one = np.asarray(side, dtype=np.float64).ravel()
+    if (y > d).any() or not _whole(y, d) or of_one.size != y.size:
+        raise InputError("share: successes are no whole numbers from 0 up to the trials, or no side for each mission")
+    sizes = np.array([of_one.sum(), (1.0 - of_one).sum()])
+    if not d.any() or not sizes.all():
+        raise InputError(f"share: {d.sum():g} trials in {sizes[0]:g} and {sizes[1]:g} missions; allowed: some of each")
+    groups, sides = grouped(y.size, layouts), (of_one, 1.0 - of_one)
+    had, tried, flown = (np.stack([groups.totals(x * own) for own in sides], 1) for x in (y, d, np.ones_like(y)))
+
+    def statistic(counts: Counts) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            per_mission = ((counts @ part) / (counts @ flown) for part in (had, tried))
+            events, all_trials = (rates.sum(axis=1) for rates in per_mission)
+            return np.asarray(events / all_trials)
+
+    n = int(d.sum())
+    weights = 1.0 / sizes
+    weights *= n / float((tried @ weights).sum())
+    events, worth = had @ weights, tried @ weights
+    value = float(events.sum() / n)
+    found = _Figure(
+        value, f"share of {unit}, one mission of either kind for each of the other", n, unit, groups, options
+    )
+    if groups.count < 2:
+        return found.whole((0.0, 1.0))
+    few = min(int((events > 0).sum()), int((events < worth).sum()))
+    drawn = found.resampled(statistic) if few >= LEAST_LAYOUTS else None
+    return found.bootstrap(drawn) if drawn is not None else _of_effective(found, events, worth, few)
 
 
 def rate(
@@ -94,10 +151,15 @@ def rate(
         ends = effective_poisson(counts, hours, len(y), options.confidence)
         made = found.exact(ends, "Poisson on the effective exposure", _rarity(few, value == 0.0))
     crowded = crowding(counts, hours)
-    if crowded < CROWDED:
-        return made
-    note = f"events crowd: layouts vary {crowded:.3g} times as much as Poisson counts, so it covers 79 to 92 %, not 95"
+    if crowded < CROWDED or groups.count >= ENOUGH_FOR_RATES:
+        return _of_few(made, groups, "rate") if value > 0.0 else made
+    note = f"events crowd: layouts vary {crowded:.3g} times as much as Poisson counts, so it covers 79 to 92 %, {SHORT}"
     return replace(made, notes=(*made.notes, note))
+
+
+def falls_short(found: Interval) -> bool:
+    """Whether the study knows that such an interval covers less than it claims."""
+    return any(note.endswith(SHORT) for note in found.notes)
 
 
 def mean(
@@ -114,7 +176,7 @@ def mean(
     if groups.count < 2:
         return found.whole(bounds)
     made = None if alike(x) else found.ratio(groups.totals(x), groups.totals(np.ones_like(x)), bounds)
-    return made or found.unvaried(bounds)
+    return _of_few(made or found.unvaried(bounds), groups, "mean")
 
 
 def iqm(
@@ -157,7 +219,8 @@ def rmst(
     statistic = _on_cells(groups, order, lambda counts, of: restricted_means(counts, of, ordered, events, horizon))
     estimand = f"mean time of {unit} up to {horizon:g}"
     found = _Figure(_value(statistic, groups), estimand, t.size, unit, groups, options)
-    return found.interval(statistic, (0.0, horizon), alike(t) and bool(seen.all() or not seen.any()))
+    made = found.interval(statistic, (0.0, horizon), alike(t) and bool(seen.all() or not seen.any()))
+    return _of_few(made, groups, "mean time")
 
 
 def median_time(
@@ -243,13 +306,41 @@ def calibration_error(
     return replace(made, notes=(*made.notes, "gaps of either sign count, so resamples lean upwards"))
 
 
+def drawn(
+    statistic: Statistic,
+    groups: Groups,
+    estimand: str,
+    n: int,
+    options: Options = DEFAULT,
+    unit: str = "missions",
+    bounds: tuple[float, float] = UNBOUNDED,
+) -> Interval:
+    """Any statistic of how often each layout is drawn (resamples, layouts), such as a rank correlation.
+
+    Where some resamples have no value (NaN), as where a layout alone held one kind, nothing narrower than the bounds
+    is known.
+    """
+    found = _Figure(_value(statistic, groups), estimand, n, unit, groups, options)
+    if groups.count < 2:
+        return found.whole(bounds)
+    resamples = found.resampled(statistic)
+    if resamples is None:
+        return found.unvaried(bounds)
+    lost = options.resamples - int(np.isfinite(resamples).sum())
+    if lost == 0:
+        return found.bootstrap(resamples)
+    low, high = (end if math.isfinite(end) else math.nan for end in bounds)
+    told = f"{lost} of {options.resamples} resamples have no value: too few {groups.plural} hold what it takes"
+    return found.exact((low, high), "none: all that is possible", (told,))
+
+
 def _woodruff(ordered: Array, q: float, worth: float, confidence: float) -> Ends:
     """The values whose share at or below may be q: Woodruff 1952 with Clopper-Pearson's ends; NaN where none is.
 
     With as many effective values as there are this is `rates.order_quantile`.
     """
     share_below = np.searchsorted(ordered, ordered, side="right") / len(ordered)
-    lower, upper = beta_ends(share_below, worth, confidence)
+    lower, upper = beta_ends(share_below * worth, (1.0 - share_below) * worth, confidence)
     at_none = float(beta_ends(0.0, worth, confidence)[1])
     above = np.flatnonzero(lower >= q)
     low = math.nan if at_none >= q else float(ordered[np.flatnonzero(upper >= q)[0]])
@@ -299,13 +390,14 @@ class _Figure:
         ends = (low if math.isfinite(low) else math.nan, high if math.isfinite(high) else math.nan)
         if math.isnan(ends[0]) or math.isnan(ends[1]):
             told = "nothing varied: without bounds of the value an end cannot be given"
-        return self.exact(ends, "rule of layouts not seen", (told,))
+        return self.exact(ends, UNSEEN, (told,))
 
     def resampled(self, statistic: Statistic) -> Array | None:
-        """The statistic of every resample; None where all are alike, which would make an interval without width."""
+        """The statistic of every resample that has one; None where all are alike: an interval without width."""
         counts = draws(self.groups.count, self.options.resamples, self.options.seed)
         step = max(1, CELLS_PER_CHUNK // self.groups.count)
         found = np.concatenate([statistic(counts[at : at + step]) for at in range(0, len(counts), step)])
+        found = found[~np.isnan(found)]
         low, high = expanded_percentile(found, self.groups.count, self.options.confidence)
         return None if alike(np.array((low, high))) else found
 
@@ -340,6 +432,15 @@ class _Figure:
             self.unit,
             self.groups.cluster,
         )
+
+
+def _of_few(made: Interval, groups: Groups, kind: str) -> Interval:
+    """With what the study found of so few layouts; where nothing varied the notes say so by now."""
+    enough, least = FEW[kind]
+    if not 2 <= groups.count < enough or made.method == UNSEEN:
+        return made
+    note = f"{groups.count} {groups.plural}: where they differ much, a {kind} covers down to {least} %, {SHORT}"
+    return replace(made, notes=(*made.notes, note))
 
 
 def _rarity(few: int, unvaried: bool) -> tuple[str, ...]:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sar_analysis.stats.effective import beta_ends, korn_graubard
+from sar_analysis.stats.effective import korn_graubard
 from sar_analysis.stats.interval import Array, Cluster, expanded_tail
 from sar_analysis.stats.layouts import DEFAULT, LEAST_LAYOUTS, Groups, Layouts, Options, draws, grouped
+from sar_analysis.stats.rates import beta_ends
 
 BOOTSTRAP = "expanded percentile, at each place"
 ONE = "none: all that is possible"

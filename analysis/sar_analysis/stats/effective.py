@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from scipy.special import betaincinv, gammaincinv, stdtrit
+from scipy.special import stdtrit
 
 from sar_analysis.stats.interval import Array
+from sar_analysis.stats.rates import beta_ends, gamma_ends
 
 Ends = tuple[float, float]
 
@@ -44,15 +44,6 @@ def effective_trials(events: Array, trials: Array, confidence: float) -> float:
     return min(found * few_layouts(n, layouts, confidence), n)
 
 
-def beta_ends(p: float | Array, trials: float, confidence: float) -> tuple[Array, Array]:
-    """Clopper-Pearson's two ends for shares p of a number of trials that need not be whole."""
-    tail, share = 0.5 * (1.0 - confidence), np.asarray(p, dtype=np.float64)
-    had, missed = share * trials, (1.0 - share) * trials
-    low = np.where(had > 0.0, betaincinv(np.maximum(had, 1e-300), missed + 1.0, tail), 0.0)
-    high = np.where(missed > 0.0, betaincinv(had + 1.0, np.maximum(missed, 1e-300), 1.0 - tail), 1.0)
-    return low, high
-
-
 def korn_graubard(events: Array, trials: Array, confidence: float = 0.95) -> Ends:
     """Ends of a share from the totals of each layout (layouts,): Clopper-Pearson on the effective sample.
 
@@ -60,7 +51,8 @@ def korn_graubard(events: Array, trials: Array, confidence: float = 0.95) -> End
     design effect; with it, one mission per layout gives Clopper-Pearson's own interval.
     """
     p = float(events.sum() / trials.sum())
-    low, high = beta_ends(p, effective_trials(events, trials, confidence), confidence)
+    worth = effective_trials(events, trials, confidence)
+    low, high = beta_ends(p * worth, (1.0 - p) * worth, confidence)
     return float(low), float(high)
 
 
@@ -76,10 +68,10 @@ def effective_poisson(events: Array, exposure: Array, missions: int, confidence:
     The counterpart of Korn & Graubard's for counts: the exposure is divided by how much more the layouts vary than
     Poisson counts would. Without any event a layout counts as long as one of its missions.
     """
-    tail, total, k, layouts = 0.5 * (1.0 - confidence), float(exposure.sum()), float(events.sum()), len(exposure)
+    total, k, layouts = float(exposure.sum()), float(events.sum()), len(exposure)
     if k == 0.0:
         worth = total * layouts / missions
-        return 0.0, float(gammaincinv(1.0, 1.0 - tail)) / worth
-    worth = total / max(crowding(events, exposure), 1.0) * min(few_layouts(missions, layouts, confidence), 1.0)
-    had = k / total * worth
-    return float(gammaincinv(had, tail)) / worth, float(gammaincinv(had + 1.0, 1.0 - tail)) / worth
+    else:
+        worth = total / max(crowding(events, exposure), 1.0) * min(few_layouts(missions, layouts, confidence), 1.0)
+    low, high = gamma_ends(k / total * worth, confidence)
+    return low / worth, high / worth

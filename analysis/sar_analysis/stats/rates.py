@@ -8,16 +8,32 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.stats
 from scipy.optimize import brentq
-from scipy.special import betaincinv
+from scipy.special import betaincinv, gammaincinv
 
-from sar_analysis.stats.interval import Interval, check_confidence
+from sar_analysis.stats.interval import Array, Interval, check_confidence
 from sar_core.errors import InputError
 
 POWER = 0.8
 
 
+def beta_ends(had: float | Array, missed: float | Array, confidence: float) -> tuple[Array, Array]:
+    """Two-sided exact ends of a share (Clopper & Pearson 1934, as beta quantiles), for trials that had the event and
+    trials that missed it; neither number need be whole."""
+    tail, had, missed = 0.5 * (1.0 - confidence), np.asarray(had, np.float64), np.asarray(missed, np.float64)
+    low = np.where(had > 0.0, betaincinv(np.maximum(had, 1e-300), missed + 1.0, tail), 0.0)
+    high = np.where(missed > 0.0, betaincinv(had + 1.0, np.maximum(missed, 1e-300), 1.0 - tail), 1.0)
+    return low, high
+
+
+def gamma_ends(count: float, confidence: float) -> tuple[float, float]:
+    """Two-sided exact ends of a Poisson mean (Garwood 1936, as gamma quantiles), for a count that need not be whole."""
+    tail = 0.5 * (1.0 - confidence)
+    low = float(gammaincinv(count, tail)) if count > 0.0 else 0.0
+    return low, float(gammaincinv(count + 1.0, 1.0 - tail))
+
+
 def clopper_pearson(events: int, trials: int, confidence: float = 0.95, unit: str = "missions") -> Interval:
-    """A share of trials, two-sided and exact (Clopper & Pearson 1934, as beta quantiles).
+    """A share of trials, two-sided and exact (Clopper & Pearson 1934).
 
     ``events`` is the number of trials that had one (missions with a collision), not the number of events.
     """
@@ -25,9 +41,7 @@ def clopper_pearson(events: int, trials: int, confidence: float = 0.95, unit: st
     _check_count(f"{unit} with an event", events)
     if trials < 1 or events > trials:
         raise InputError(f"{events} {unit} with an event of {trials}; allowed: at least 1, no more events")
-    tail, missed = 0.5 * (1.0 - confidence), trials - events
-    low = float(betaincinv(events, missed + 1, tail)) if events else 0.0
-    high = float(betaincinv(events + 1, missed, 1.0 - tail)) if missed else 1.0
+    low, high = map(float, beta_ends(events, trials - events, confidence))
     notes = (f"{events} of {trials}: nothing varied, so only one end is informative",) if events in (0, trials) else ()
     return Interval(
         events / trials,
@@ -43,7 +57,7 @@ def clopper_pearson(events: int, trials: int, confidence: float = 0.95, unit: st
 
 
 def poisson_rate(events: int, exposure: float, unit: str, confidence: float = 0.95) -> Interval:
-    """Events per unit of exposure (mission, flight hour), two-sided, exact (Garwood 1936, by chi-square quantiles).
+    """Events per unit of exposure (mission, flight hour), two-sided, exact (Garwood 1936).
 
     ``n`` of the interval counts events.
     """
@@ -51,9 +65,7 @@ def poisson_rate(events: int, exposure: float, unit: str, confidence: float = 0.
     _check_count("events", events)
     if not (exposure > 0.0 and math.isfinite(exposure)):
         raise InputError(f"exposure is {exposure} {unit}; allowed: finite and above 0")
-    tail = 0.5 * (1.0 - confidence)
-    low = float(scipy.stats.chi2.ppf(tail, 2 * events)) / 2.0 if events else 0.0
-    high = float(scipy.stats.chi2.ppf(1.0 - tail, 2 * events + 2)) / 2.0
+    low, high = gamma_ends(events, confidence)
     notes = (f"no event in {exposure:g} {unit}: only the upper end is informative",) if events == 0 else ()
     return Interval(
         events / exposure,

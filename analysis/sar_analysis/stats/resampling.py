@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,14 +18,13 @@ from sar_analysis.stats.designs import (
     left_out,
     sampler,
 )
-from sar_analysis.stats.interval import READINGS, Interval, Reading, bca, expanded_percentile, jackknife_t, percentile
+from sar_analysis.stats.interval import READINGS, Interval, Reading, bca, jackknife_t, percentile
 from sar_analysis.stats.scores import Array, Scores, listed
 from sar_analysis.stats.statistics import Statistic, difference_of, iqm_of
 from sar_core.errors import InputError
 from sar_core.streams import stream
 
 RESAMPLES = 10_000
-MISSION_RESAMPLES = 2000
 FEW_SEEDS = 5
 ENOUGH_SEEDS = 10
 """From here on a bootstrap over seeds and layouts covers what it claims; below, Student's t over seeds is used."""
@@ -64,26 +63,6 @@ def paired(
         gaps = first.values - second.values
         interval = _interval(first, statistic, design, reading, resamples, seed, confidence, notes, gaps)
     return replace(interval, estimand=f"difference, paired by seed and episode: {interval.estimand}")
-
-
-def bootstrap_mean(values: Sequence[float] | Array, label: str) -> Interval:
-    """The mean of missions (n,) that each have a seed and a layout of their own, missions drawn again.
-
-    One mission, and missions that are all alike, have no interval and say why. ``label`` seeds the draws, so that the
-    figures of one study do not share them.
-    """
-    data = np.asarray(values, dtype=np.float64)
-    estimand, unit = "mean of new missions, taken as independent", "missions"
-    value, n = float(data.mean()), len(data)
-    if n < 2 or alike(data):
-        why = (
-            "one mission: says nothing about any other" if n < 2 else f"all {n} missions gave {value:g}: no spread seen"
-        )
-        return Interval(value, math.nan, math.nan, 0.95, "none", estimand, notes=(why,), n=n, unit=unit)
-    draws = stream(f"bootstrap {label}").integers(0, n, (MISSION_RESAMPLES, n))
-    low, high = expanded_percentile(data[draws].mean(axis=1), n, 0.95)
-    method = "bootstrap over missions, expanded percentile"
-    return Interval(value, low, high, 0.95, method, estimand, MISSION_RESAMPLES, n=n, unit=unit, cluster="mission")
 
 
 def distribution(scores: Scores, statistic: Statistic, design: Design, resamples: int, seed: int) -> Array:

@@ -13,8 +13,8 @@ setup(
     ],
     entry_points={
         "console_scripts": [
-            "stage = sar_gazebo.stage:main",
-            "bridge = sar_gazebo.bridge:main",
+            "stage = sar_gazebo.main:stage",
+            "bridge = sar_gazebo.main:bridge",
         ],
         "sar_eval.tiers": ["gazebo = sar_gazebo.tier:GAZEBO"],
     },

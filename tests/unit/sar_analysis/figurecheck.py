@@ -1,10 +1,16 @@
-"""What every published figure must say of its interval; whoever breaks a rule is named with the place it stands at."""
+"""What every published figure must say of its interval; whoever breaks a rule is named with the place it stands at.
+
+Figures are given by a bootstrap over layouts. The exceptions stand in docs/statistics.md with their reasons, in two
+tables, and nowhere else: they are read from there.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from sar_analysis.metrics.catalogue import metric
@@ -13,20 +19,41 @@ from sar_analysis.results.summary import EXTREME
 HOW = ("method", "cluster", "resamples", "seed")
 VALUES = ("value", "median", "difference", "better_by")
 PARTS = (*VALUES, "low", "high", "p", "p_holm", "detectable", "stage1", "stage2")
-RARE = (
-    *("Korn-Graubard: ", "Poisson on the effective exposure", "order statistics on "),
-    *("Kaplan-Meier, log-log, on ", "rule of layouts not seen", "none: all that is possible"),
-)
-"""How a figure is given that too little was seen of for a bootstrap; each is over layouts and draws nothing."""
-FEW_SEEDS = ("jackknife", "no mission searched", "no victims", "nothing to time")
-"""Of so few seeds that a bootstrap over them covers 75 %: Student's t, which draws nothing. Or nothing to give."""
-BARE = {
-    *("sigma", "kappa", "limit", "confidence", "horizon_s", "flight_hours", "mean_confidence"),
-    *("kendall_tau", "mean_difference"),
-}
-"""Numbers that are no estimate: settings, what was flown, and two that sum up the figures beside them."""
+STATISTICS = Path(__file__).resolve().parents[3] / "docs" / "statistics.md"
+EVERYWHERE = "everywhere"
+REGISTERED = "registration/verdicts"
+"""Where the draws are those of the registration and not of the document."""
 NO_FIGURES = ("episodes", "card", "paper", "sample_efficiency")
 """Single missions, what was set, and what others published."""
+
+
+@cache
+def listed(name: str) -> tuple[tuple[str, str, str], ...]:
+    """The rows of a table of exceptions: two columns, and why."""
+    page = STATISTICS.read_text(encoding="utf-8")
+    _, begun, rest = page.partition(f"<!-- exceptions: {name} -->\n")
+    table, ended, _ = rest.partition(f"<!-- end of {name} -->")
+    assert begun and ended, f"{STATISTICS.name} has no table of {name}"
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.splitlines()[2:]]
+    assert all(len(row) == 3 and all(row) for row in rows), f"a row of {name} lacks a cell"
+    return tuple((one, two, why) for one, two, why in rows)
+
+
+def excepted(method: str, place: str) -> bool:
+    """Whether a place may be given by this method, which is no bootstrap."""
+    where = re.sub(r"\[\d+\]", "", place)
+    for places, methods, _ in listed("methods"):
+        if any(method.startswith(begin) for begin in re.findall(r"`([^`]+)`", methods)):
+            named = re.findall(r"`([^`]+)`", places)
+            if places == EVERYWHERE or any(f"{where}/".startswith(f"{name}/") for name in named):
+                return True
+    return False
+
+
+@cache
+def bare() -> frozenset[str]:
+    """Names of numbers that need no interval."""
+    return frozenset(name for names, _, _ in listed("numbers") for name in re.findall(r"`([^`]+)`", names))
 
 
 def faults(result: Mapping[str, Any]) -> list[str]:
@@ -41,12 +68,12 @@ def _walk(part: Any, place: str, how: Mapping[str, Any], drawn: tuple[int, int])
         own = {name: part[name] for name in HOW if name in part}
         how = {**(how if "method" not in own else {}), **own}
         if "refused" not in part and _is_figure(part):
-            yield from (f"{place}: {fault}" for fault in _judge(part, how, drawn))
+            yield from (f"{place}: {fault}" for fault in _judge(part, how, drawn, place))
         for key, item in part.items():
             inside = _is_figure(part) and key in PARTS
             if key == "exact" or key == "published":
                 yield from _exact(item, f"{place}/{key}")
-            elif isinstance(item, float) and not inside and key not in BARE:
+            elif isinstance(item, float) and not inside and key not in bare():
                 yield f"{place}/{key}: a number without an interval"
             elif not isinstance(item, float):
                 yield from _walk(item, f"{place}/{key}", how, drawn)
@@ -64,7 +91,7 @@ def _exact(part: Mapping[str, Any] | None, place: str) -> Iterator[str]:
         yield f"{place}: names no method"
 
 
-def _judge(part: Mapping[str, Any], how: Mapping[str, Any], drawn: tuple[int, int]) -> Iterator[str]:
+def _judge(part: Mapping[str, Any], how: Mapping[str, Any], drawn: tuple[int, int], place: str) -> Iterator[str]:
     if "mean_confidence" in part:
         return  # low and high are the edges of the bin; its figure stands inside
     if lacking := [name for name in HOW if name not in how]:
@@ -75,10 +102,11 @@ def _judge(part: Mapping[str, Any], how: Mapping[str, Any], drawn: tuple[int, in
         if metric(part["metric"]).aggregate != "least" or not part["notes"]:
             yield "no interval, and is no extreme that says so"
     elif "bootstrap" in method:
-        if (how["resamples"], how["seed"]) != drawn or cluster is None:
+        own = place.startswith(REGISTERED) and how["resamples"] is not None
+        if ((how["resamples"], how["seed"]) != drawn and not own) or cluster is None:
             yield f"a bootstrap of {how['resamples']} resamples, seed {how['seed']}, cluster {cluster}"
         yield from _ends(part)
-    elif any(name in method for name in (*RARE, *FEW_SEEDS)):
+    elif excepted(method, place):
         if (how["resamples"], how["seed"]) != (None, None) and not isinstance(part["low"], list):
             yield f"{method}: draws nothing, but names resamples and seed"
         if cluster is None and part["low"] not in (None, []):
@@ -95,7 +123,7 @@ def _ends(part: Mapping[str, Any]) -> Iterator[str]:
         if len(low) != len(high) or any(not a < b for a, b in zip(low, high, strict=True)):
             yield "a curve's interval lacks an end or has no width"
         return
-    noted = bool(part["notes"])
+    noted = bool(part["notes"] or part.get("beyond"))
     if low is None or high is None:
         if not noted:
             yield "an end is missing and nothing says why"

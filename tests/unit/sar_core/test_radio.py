@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from sar_core.radio import ANTENNA_SPACING_M, SUBCARRIERS, WAVELENGTH_M, array_axis, expected_phase
+from sar_core.radio import ANTENNA_SPACING_M, SUBCARRIERS, WAVELENGTH_M, array_axis
+from tests.unit.sar_core.arrayphase import expected_phase
 
 angles = st.tuples(*[st.floats(-math.pi, math.pi)] * 3)
 

@@ -12,7 +12,7 @@ import typer
 import yaml
 
 from sar_eval.cli.app import app
-from sar_gazebo import stage
+from sar_gazebo.main import stage
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / "docs" / f"{name}.md" for name in ("gazebo", "containers", "extending", "troubleshooting")]
@@ -63,14 +63,14 @@ def test_the_stage_command_works_as_written(tmp_path: Path) -> None:
     assert len(lines) == 1
     words = shlex.split(lines[0])[4:]
     words[words.index("/tmp/stage")] = str(tmp_path)
-    assert stage.main(words) == 0
+    assert stage(words) == 0
     assert (tmp_path / "stage.sdf").is_file() and (tmp_path / "stage.json").is_file()
 
 
 def test_executables_are_installed() -> None:
     setup = (ROOT / "ros2_ws" / "src" / "sar_gazebo" / "setup.py").read_text()
     for _, line in commands("ros2 run sar_gazebo"):
-        assert f'"{line.split()[3]} = sar_gazebo.{line.split()[3]}:main"' in setup
+        assert f'"{line.split()[3]} = sar_gazebo.main:{line.split()[3]}"' in setup
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)

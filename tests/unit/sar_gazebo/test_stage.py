@@ -16,7 +16,7 @@ from sar_eval.px4.mavlink import ORIGIN
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_gazebo.csi import TIER, read_episode
-from sar_gazebo.stage import CONTACT_TOPIC, SENSOR, describe, main, read_cast, stage, vehicles
+from sar_gazebo.stage import CONTACT_TOPIC, SENSOR, describe, read_cast, stage, vehicles, write_stage
 from sar_sim.world.sdf import Node, parse_sdf
 from sar_sim.world.worldlint import PX4_PLUGINS, SDF_COMMAND_PACKAGES, libsdformat_check, lint_world
 
@@ -134,20 +134,12 @@ def test_another_vehicle_is_refused() -> None:
         stage(episode_in("open_field", vehicle="sihsim_quadx", speed_mps=3.0))
 
 
-def test_the_command_writes_world_and_cast(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--world", "open_field", "--drones", "2", "--out", str(tmp_path / "new" / "stage")]) == 0
-    assert "2 vehicles" in capsys.readouterr().out
+def test_a_cast_comes_back_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
+    write_stage(episode_in("open_field", drones=2), tmp_path / "new" / "stage")
     cast = read_cast(tmp_path / "new" / "stage" / "stage.json")
     assert (cast.models, cast.obstacles, cast.contact_topic) == (("uav_1", "uav_2"), (), CONTACT_TOPIC)
     told = json.loads(describe(episode_in("village")))
     assert told["obstacles"] and told["vehicles"][3]["model"] == "uav_4"
-
-
-def test_the_command_names_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--world", "atlantis", "--out", str(tmp_path)]) == 1
-    assert "'atlantis'" in capsys.readouterr().err
-    (tmp_path / "file").touch()
-    assert main(["--world", "open_field", "--out", str(tmp_path / "file")]) == 3
     with pytest.raises(InputError, match="cannot read it"):
         read_cast(tmp_path / "stage.json")
     (tmp_path / "stage.json").write_text("{}")

@@ -30,12 +30,3 @@ BASELINE = 2.0 * math.pi * ANTENNA_SPACING_M / WAVELENGTH_M
 def array_axis(w: float, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Unit vector of the body's y axis in the world, for a body-to-world quaternion; from antenna 0 to antenna 1."""
     return 2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)
-
-
-@inlined
-def expected_phase(ax: float, ay: float, az: float, ux: float, uy: float, uz: float) -> float:
-    """Phase of antenna 1 minus antenna 0 for a plane wave from unit direction u (receiver to transmitter).
-
-    a is the array's axis. The wave reaches the antenna on the transmitter's side first, so its phase leads.
-    """
-    return BASELINE * (ax * ux + ay * uy + az * uz)

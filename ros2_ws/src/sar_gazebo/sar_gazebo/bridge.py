@@ -6,14 +6,11 @@ callback raises, gz.transport prints, and goes on.
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import rclpy
-import rclpy.utilities
 from geometry_msgs.msg import Point, Quaternion, Vector3
 from gz.msgs10.contacts_pb2 import Contacts
 from gz.msgs10.dataframe_pb2 import Dataframe
@@ -22,9 +19,8 @@ from gz.transport13 import Node
 from rclpy.executors import ExternalShutdownException
 from sar_msgs.msg import CollisionEvent, CsiBatch, TruthState
 
-from sar_core.errors import SarError
 from sar_gazebo.csi import decode
-from sar_gazebo.stage import Cast, read_cast
+from sar_gazebo.stage import Cast
 from sar_gazebo.touch import Touch, Touches
 from sar_gazebo.truth import Assembly, PosedTruth, hull_pose
 from sar_sim.judging.referee import EventPhase
@@ -114,17 +110,8 @@ def _stamp_into(field: Any, stamp_ns: int) -> None:
     field.sec, field.nanosec = divmod(stamp_ns, SECOND)
 
 
-def main() -> int:
-    """bridge FOLDER [--ros-args ...]: the folder is the one ``stage --out`` wrote."""
-    words = rclpy.utilities.remove_ros_args(sys.argv)[1:]
-    if len(words) != 1:
-        print("error: give one folder, the one `stage --out FOLDER` wrote", file=sys.stderr)
-        return 1
-    try:
-        cast = read_cast(Path(words[0]) / "stage.json")
-    except SarError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+def carry(cast: Cast) -> None:
+    """Run the node until it is stopped."""
     rclpy.init()
     node = rclpy.create_node("gazebo_bridge")
     bridge = Bridge(node, cast)
@@ -136,8 +123,3 @@ def main() -> int:
         bridge.close()
         node.destroy_node()
         rclpy.try_shutdown()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,19 +6,16 @@ of it unchanged but the wind and its grip, the pace and the place on Earth, and 
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sar_core.errors import ContractError, InputError, SarError
+from sar_core.errors import ContractError, InputError
 from sar_eval.px4.mavlink import ORIGIN
-from sar_eval.scenario.model import Episode, load_scenario
-from sar_eval.scenario.prepare import prepare
-from sar_gazebo.csi import KEYS, TIER, model_name
+from sar_eval.scenario.model import Episode
+from sar_gazebo.csi import KEYS, model_name
 from sar_sim.world.sdf import SAR_NAMESPACE
 
 MODEL = "sar_x500"
@@ -165,34 +162,9 @@ def _csi_plugin(episode: Episode) -> ET.Element:
     return plugin
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """stage --out FOLDER: writes stage.sdf and stage.json there."""
-    parser = argparse.ArgumentParser(prog="stage", description="Write an episode's world for Gazebo.")
-    parser.add_argument("--out", type=Path, required=True, help="folder for stage.sdf and stage.json")
-    parser.add_argument("--config", type=Path, help="scenario file (YAML)")
-    parser.add_argument("--world", help="world by name or path to an SDF file")
-    parser.add_argument("--drones", type=int, help="number of drones")
-    parser.add_argument("--episode-set", help="fixed episode set by name")
-    parser.add_argument("--seed", type=int, default=0, help="seed of sensor and link noise")
-    parser.add_argument("--episode", type=int, default=0, help="index that decides wind and layout")
-    given = parser.parse_args(arguments)
-    asked = {"world": given.world, "drones": given.drones, "episode_set": given.episode_set}
-    try:
-        scenario, source = load_scenario(given.config, {k: v for k, v in asked.items() if v is not None})
-        episode = prepare(scenario, given.seed, given.episode, TIER, source)
-        text, told = stage(episode), describe(episode)
-        given.out.mkdir(parents=True, exist_ok=True)
-        (given.out / "stage.sdf").write_text(text, encoding="utf-8")
-        (given.out / "stage.json").write_text(told, encoding="utf-8")
-    except SarError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except OSError as error:
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 3
-    print(f"{given.out / 'stage.sdf'}: {episode.episode_id}, {scenario.drones} vehicles")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def write_stage(episode: Episode, folder: Path) -> None:
+    """stage.sdf and stage.json of an episode, in a folder."""
+    text, told = stage(episode), describe(episode)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "stage.sdf").write_text(text, encoding="utf-8")
+    (folder / "stage.json").write_text(told, encoding="utf-8")

@@ -98,7 +98,8 @@ def test_every_entry_says_what_it_is() -> None:
         assert m.interval == catalogue.INTERVALS[m.aggregate]
     assert len({m.label for m in METRICS.values()}) == len(METRICS), "a label names one metric"
     for m in estimated():
-        given = {"share": m.counts, "rate": m.counts, "quantile": m.samples}.get(m.aggregate, m.of_mission)
+        functions = {"share": m.counts, "rate": m.counts, "quantile": m.samples, "restricted mean": m.timed}
+        given = functions.get(m.aggregate, m.of_mission)
         assert given, f"{m.key} has no function for its {m.aggregate}"
 
 

@@ -13,6 +13,7 @@ from sar_analysis.bags.reader import read_bag
 from sar_analysis.metrics.conduct import bag_conduct, demand_same_constants
 from sar_analysis.metrics.metrics import episode_metrics
 from sar_analysis.metrics.records import parse_record
+from sar_analysis.table import analyze
 from sar_core.errors import ContractError
 from sar_core.indices import load_indices
 from tests.unit.sar_analysis.bagmaker import NS, Made, stamps, straight
@@ -71,6 +72,25 @@ def test_other_constants_from_a_bag_but_not_from_a_record(tmp_path: Path) -> Non
     demand_same_constants(first, INDICES, "a.jsonl:1")
     with pytest.raises(ContractError, match=r"a\.jsonl:1: its terms were computed with quality\.yaml .* its bag can"):
         demand_same_constants(first, other, "a.jsonl:1")
+
+
+def test_a_table_computes_anew_from_bags_and_refuses_records_made_with_other_constants(tmp_path: Path) -> None:
+    bag = read_bag(pair().write(tmp_path / "bags" / "b"))
+    near = INDICES.quality.model_copy(update={"neighbour_m": 2.0})
+    other = dataclasses.replace(INDICES, quality=near, sha256={**INDICES.sha256, "quality.yaml": "f" * 64})
+    flown, again = bag_conduct(bag, INDICES), bag_conduct(bag, other)
+    assert flown is not None and again is not None
+    table = analyze(tmp_path / "bags")
+    ours, theirs = (table.conduct(indices)[0]["comfort.exposure"] for indices in (INDICES, other))
+    assert (ours, theirs) == (1.0, 0.0)
+    (tmp_path / "one.jsonl").write_text(record(conduct=flown.plain()) + "\n")
+    table = analyze(tmp_path / "one.jsonl")
+    assert table.conduct(INDICES)[0]["rules.separation_m2s"] == flown.rules.separation_m2s
+    with pytest.raises(ContractError, match=rf"{table.episodes[0].episode_id}: its terms .* its bag can"):
+        table.conduct(other)
+    both = record(conduct=flown.plain()) + "\n" + record(seed=2, conduct=again.plain()) + "\n"
+    (tmp_path / "two.jsonl").write_text(both)
+    assert any("different quality.yaml" in text for text in analyze(tmp_path / "two.jsonl").warnings())
 
 
 def test_what_a_bag_lacks_is_null(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
-from sar_analysis.results.dilution import BANDS, Looks, correlations, error_bands, errors_by_views
+from sar_analysis.results.dilution import BANDS, Looks, correlations, error_bands, errors_at, errors_by_views
 from sar_core.errors import InputError
 
 TIMES = (30.0, 60.0)
@@ -95,28 +96,52 @@ def test_errors_by_views_stand_beside_the_root() -> None:
         if row.views == 1:
             assert row.root_m is None
         else:
-            assert row.root_m == pytest.approx(row.cep50_m.value, rel=0.2)
+            assert row.root_m is not None and row.root_m.value == pytest.approx(row.cep50_m.value, rel=0.2)
+            assert row.root_m.low < row.root_m.value < row.root_m.high and row.root_m.cluster == "layout"
             assert row.cep50_m.low < row.cep50_m.value < row.cep95_m.value
 
 
-def test_victims_not_placed_yet_count_as_infinitely_far() -> None:
+def test_more_views_than_four_are_one_row_and_few_looks_start_no_root() -> None:
+    """Two views were had by 23 looks at 30 s, one too few; three by 24, so the root goes on from them."""
+    views = np.repeat([1, 2, 3, 4, 7, 9], [10, 23, 24, 5, 5, 5])
+    n = len(views)
     looks = Looks(
-        (0, 1, 2),
-        np.full(3, 30.0),
-        np.array([1.0, math.inf, math.inf]),
-        *np.full((3, 3), math.nan),
-        np.array([2, 2, 3]),
+        tuple(k % 8 for k in range(n)),
+        np.full(n, 30.0),
+        np.random.default_rng(2).rayleigh(10.0, n),
+        *np.full((3, n), math.nan),
+        views,
     )
-    two, three = errors_by_views(looks)
-    assert two.cep50_m.value == 1.0 and two.cep95_m.value == math.inf
-    assert three.cep50_m.value == math.inf and three.root_m == pytest.approx(math.sqrt(2.0 / 3.0))
+    found = errors_by_views(looks)
+    assert [(row.views, row.n) for row in found] == [(1, 10), (2, 23), (3, 24), (4, 15)]
+    assert [row.root_m is None for row in found] == [True, True, False, False]
+    assert found[3].root_m is not None
+    assert found[3].root_m.value == pytest.approx(found[2].cep50_m.value * math.sqrt(3.0 / 4.0))
+
+
+def test_victims_not_placed_yet_count_as_infinitely_far_where_all_are_looked_at() -> None:
+    n = 40
+    error = np.linspace(1.0, 5.0, n)
+    error[::8] = math.inf
+    views = np.where(np.isfinite(error), 2, 0)
+    looks = Looks(tuple(k % 10 for k in range(n)), np.full(n, 30.0), error, *np.full((3, n), math.nan), views)
+    (at,) = errors_at(looks)
+    assert (at.n, at.reported) == (40, 35) and at.cep95_m is None, "an eighth has no report"
+    placed = np.sort(error)
+    assert at.cep50_m is not None and at.cep50_m.value == placed[19] and at.cep50_m.n == 40
+    (held,) = errors_by_views(looks)
+    assert (held.views, held.n) == (2, 35) and sum(band.n for band in error_bands(looks)) == 35
+    rare = dataclasses.replace(looks, error_m=np.where(np.arange(n) == 8, math.inf, np.linspace(1.0, 5.0, n)))
+    (most,) = errors_at(rare)
+    assert most.cep95_m is not None and most.cep95_m.plain["high"] is None
+    assert any("without a report" in note or "no upper end" in note for note in most.cep95_m.notes)
 
 
 def test_nothing_looked_at_is_nothing_told() -> None:
     none = np.empty(0)
     looks = Looks((), none, none, none, none, none, np.empty(0, np.int64))
     assert [band.n for band in error_bands(looks)] == [0] * 5
-    assert errors_by_views(looks) == () and all(c.rho is None for c in correlations(looks))
+    assert errors_by_views(looks) == () == errors_at(looks) and all(c.rho is None for c in correlations(looks))
 
 
 @pytest.mark.parametrize("error", [[-1.0], [math.nan], [1.0, 2.0]], ids=["below 0", "NaN", "one too many"])

@@ -29,7 +29,7 @@ from tests.unit.sar_analysis.missions import campaign, flown
 
 def family(*episodes: EpisodeMetrics) -> dict[str, Any]:
     (found,) = families(merge(group(episodes), NOISE, "p"))
-    return found
+    return found.model_dump(exclude_unset=True)
 
 
 def goal(found: dict[str, Any], metric: str) -> dict[str, Any]:

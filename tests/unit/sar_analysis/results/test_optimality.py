@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
-from scipy import stats
 
 from sar_analysis.metrics.metrics import EpisodeMetrics, episode_metrics
 from sar_analysis.metrics.task import TASK, task_of, task_sha256
@@ -19,7 +19,9 @@ from sar_analysis.render.page import render
 from sar_analysis.results.document import build_results
 from sar_analysis.results.model import results_schema
 from sar_analysis.results.optimality import beyond, gap_scores, gaps, load_reference
+from sar_analysis.stats import clustered
 from sar_analysis.stats.aggregate import optimality_gap
+from sar_analysis.stats.layouts import Options
 from sar_analysis.stats.resampling import bootstrap
 from sar_analysis.stats.statistics import mean_of
 from sar_analysis.table import Table
@@ -180,8 +182,10 @@ def test_results_hold_every_condition_to_the_oracle_or_say_why_not(flown: Episod
     (held,) = (row for row in rows.values() if "value" in row)
     (refused,) = (row for row in rows.values() if "refused" in row)
     assert held["value"] == pytest.approx((0.1 + 0.0 + 0.5 + 0.5 + 0.0 + 0.25) / 6)
-    low, high = stats.t.interval(0.95, 1, held["value"], stats.sem([0.2, 0.25]))
-    assert (held["low"], held["high"]) == pytest.approx((low, high))
+    by_layout = {"x": [0.1, 0.5, 0.0, 0.0, 0.5, 0.25], "layouts": [0, 0, 1, 1, 2, 2]}
+    drawn = clustered.mean(by_layout["x"], by_layout["layouts"], Options(200), bounds=(0.0, math.inf))
+    assert (held["low"], held["high"]) == pytest.approx((drawn.low, drawn.high))
+    assert (held["method"], held["cluster"], held["resamples"]) == (drawn.method, "layout", 200)
     assert (held["beyond"], held["n"], held["missions"]) == (1, 6, 6)
     assert "world is cdcdcdcdcdcd" in refused["refused"]
     page = tables_markdown(document)

@@ -10,9 +10,6 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 
 from sar_analysis.metrics.goals import LOST_M
 from sar_analysis.metrics.metrics import EpisodeMetrics
@@ -20,9 +17,10 @@ from sar_analysis.render.markdown import results_markdown, tables_markdown
 from sar_analysis.results.conditions import group, merge
 from sar_analysis.results.document import build_results
 from sar_analysis.results.model import results_schema
-from sar_analysis.results.stagegap import Stage1Prediction, kendall_tau, stage_gap
+from sar_analysis.results.stagegap import Stage1Prediction, stage_gap
 from sar_analysis.results.summary import NOISE
 from sar_analysis.stage1.rows import Stage1Row, read_stage1
+from sar_analysis.stats import clustered
 from sar_analysis.table import Table
 from sar_core.errors import ContractError, MissingDataError
 from tests.unit.sar_analysis.documents import plain
@@ -38,6 +36,7 @@ def foretold(episodes: list[EpisodeMetrics], **more: Any) -> list[Stage1Row]:
             "policy": e.pattern,
             "seed": e.seed,
             "episode": e.episode,
+            "schema_version": 2,
             "world": e.world,
             "episode_set": e.episode_set,
             "sigma": e.sigma,
@@ -62,18 +61,6 @@ def episodes(base: EpisodeMetrics) -> list[EpisodeMetrics]:
     return [*campaign(base, "spiral", 0.2), *campaign(base, "pheromone"), *campaign(base, "levy_flight", 0.1)]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=0, max_size=12),
-)
-def test_tau_is_scipys(pairs: list[tuple[int, int]]) -> None:
-    first, second = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
-    found = kendall_tau(first, second)
-    if len(set(first)) < 2 or len(set(second)) < 2:
-        assert found is None
-    else:
-        assert found == pytest.approx(stats.kendalltau(first, second).statistic, abs=1e-12)
-
-
 def test_differences_are_paired_and_their_interval_is_over_layouts(episodes: list[EpisodeMetrics]) -> None:
     rows = foretold(episodes)
     (part,) = gap(episodes, rows)["parts"]
@@ -85,11 +72,15 @@ def test_differences_are_paired_and_their_interval_is_over_layouts(episodes: lis
     gaps = {(e.seed, e.episode): e.coverage_240s - known["spiral", e.seed, e.episode, False].coverage_240s for e in own}
     by_layout = [np.mean([gaps[s, k] for s in (1, 2, 3) for k in (2 * j, 2 * j + 1)]) for j in range(4)]
     assert spiral["difference"] == pytest.approx(np.mean(by_layout))
-    ends = stats.t.interval(0.95, 3, np.mean(by_layout), stats.sem(by_layout))
-    assert (spiral["low"], spiral["high"]) == pytest.approx(ends), "seeds are given, layouts vary"
+    drawn = clustered.mean(by_layout, range(4))
+    assert (spiral["low"], spiral["high"]) == pytest.approx((drawn.low, drawn.high)), "seeds are given, layouts vary"
+    assert (spiral["method"], spiral["cluster"], spiral["resamples"]) == (drawn.method, "layout", 10_000)
     assert spiral["stage2"] - spiral["stage1"] == pytest.approx(spiral["difference"])
     assert (spiral["n"], spiral["layouts"]) == (24, 4)
-    assert coverage["kendall_tau"] == 1.0
+    assert coverage["kendall_tau"]["value"] == 1.0 and coverage["kendall_tau"]["cluster"] == "layout"
+    of_all = [p["difference"] for p in coverage["patterns"]]
+    mean = coverage["mean_difference"]
+    assert mean["value"] == pytest.approx(np.mean(of_all)) and mean["low"] < mean["value"] < mean["high"]
     most = max(coverage["patterns"], key=lambda p: abs(p["difference"]))
     assert coverage["moved_most"] == most["pattern"]
 
@@ -131,6 +122,7 @@ def test_a_campaign_without_a_valid_mission_says_so_and_why(episodes: list[Episo
         ({"sigma": 0.3}, ContractError, "episode 0 has sigma 0.3, kappa 16.0 there, but 0.02, 16.0 in spiral-s1-e0"),
         ({"seed": 7}, MissingDataError, "no row of seed 1, 2, 3, which Stage 2 flew; it holds seeds 7"),
         ({"world": "desert"}, MissingDataError, "was flown in desert; Stage 2 flew in field; nothing pairs"),
+        ({"schema_version": 1}, ContractError, "stage1.jsonl: schema_version is 1 there, but 2 in spiral-s1-e0"),
         ({"policy": "zigzag"}, MissingDataError, "no mission pairs with a row; Stage 1 has zigzag, Stage 2 flew levy"),
     ],
 )
@@ -140,6 +132,38 @@ def test_what_does_not_pair_is_refused(
     hashed = [dataclasses.replace(e, configuration={"episode_set_sha256": "a" * 64}) for e in episodes]
     with pytest.raises(error, match=message):
         gap(hashed, foretold(hashed, **more))
+
+
+ON_REPORTS = {
+    *("victims_found", "time_to_first_detection_s", "localization_error_m", "false_alarms_per_mission"),
+}
+
+
+def test_reports_are_not_compared_where_nobody_says_how_they_were_judged(episodes: list[EpisodeMetrics]) -> None:
+    found = gap(episodes, foretold(episodes, schema_version=None))
+    held = {m["metric"] for part in found["parts"] for m in part["metrics"]}
+    assert held == {"episode_return", "coverage_240s"} and len(found["left_out"]) == len(ON_REPORTS)
+    assert all("names no schema_version" in text for text in found["left_out"])
+    assert gap(episodes, foretold(episodes))["left_out"] == []
+
+
+def test_errors_cut_at_10_m_are_compared_in_no_table(episodes: list[EpisodeMetrics]) -> None:
+    old = [dataclasses.replace(e, schema=1) for e in episodes]
+    document = build_results(
+        Table(tuple(old), ()),
+        resamples=200,
+        stage1=Stage1Prediction("stage1.jsonl", foretold(old, schema_version=1)),
+    )
+    gap_told = plain(document.result)["stage_gap"]
+    (part,) = gap_told["parts"]
+    assert {m["metric"] for m in part["metrics"]} == {"episode_return", "coverage_240s", *ON_REPORTS} - {
+        "localization_error_m"
+    }
+    assert gap_told["left_out"] == ["error of the first issued: records of schema 1 do not hold errors beyond 10 m"]
+    page = results_markdown(document)
+    assert "Left out: error of the first issued: records of schema 1" in page
+    (row,) = [line for line in page.splitlines() if line.startswith("| localisation error | present")]
+    assert "refused" in row and "localisation error refused: records of schema 1 do not hold it." in page
 
 
 def test_missions_without_victims_are_a_part_of_their_own(episodes: list[EpisodeMetrics]) -> None:

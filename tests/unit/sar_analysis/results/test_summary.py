@@ -102,6 +102,12 @@ def test_gdop_bands(episode: EpisodeMetrics) -> None:
     assert [b.cep95_m for b in gdop_bands([])] == [None] * 5
 
 
+def test_a_geometry_that_was_not_recorded_is_not_called_undefined(episode: EpisodeMetrics) -> None:
+    old = gdop_bands([mission(episode, found(2.0, None), LOST, schema=1)])
+    assert [(b.name, b.detections) for b in old if b.detections] == [("not recorded", 1)]
+    assert "undefined" not in {b.name for b in old}
+
+
 def test_victims_never_found_are_infinite_errors_and_censored_times(episode: EpisodeMetrics) -> None:
     found_late = found(3.0, time_s=12.0)
     group = [mission(episode, found(2.0, time_s=1.5), LOST, found_late), mission(episode, LOST, valid=False)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sar_analysis.metrics.catalogue import AS_ADR149
+from sar_analysis.metrics.catalogue import AS_ADR149, METRICS
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.tenmetrics import UNKNOWN, is_stage1, of_stage1, of_stage2
 from sar_analysis.stage1.rows import Stage1Row
@@ -93,3 +94,17 @@ def test_a_stage_1_file_is_known_by_its_first_row(tmp_path: Path, text: str, tol
 def test_figures_are_json(base: EpisodeMetrics) -> None:
     (ten,) = of_stage2(campaign(base, "spiral"), FEW)
     json.dumps([None if item.figure is None else item.figure.plain for item in ten.metrics], allow_nan=False)
+
+
+def test_a_time_has_its_mean_beside_its_median(base: EpisodeMetrics) -> None:
+    """Two thirds of the missions cover 95 %, one second apart; the others count as the longest search, 240 s."""
+    flown = campaign(base, "spiral", layouts=8)
+    times = [None if k % 3 == 0 else 200.0 + k % 24 for k in range(len(flown))]
+    (ten,) = of_stage2([dataclasses.replace(e, time_to_95_s=t) for e, t in zip(flown, times, strict=True)], FEW)
+    (covered,) = [item for item in ten.metrics if item.metric == "time_to_95_s"]
+    assert covered.figure is not None and covered.mean is not None and covered.horizon_s == 240.0
+    assert covered.mean.value == pytest.approx(sum(240.0 if t is None else t for t in times) / len(times))
+    assert covered.mean.low < covered.mean.value < covered.mean.high and covered.mean.cluster == "layout"
+    assert covered.mean.value != covered.figure.value
+    others = [item.mean for item in ten.metrics if METRICS[item.metric].aggregate != "median time"]
+    assert others == [None] * 8

@@ -1,23 +1,26 @@
-"""Tiers compared from bags: tracking against what was flown, differences against scipy's, and what cannot be paired."""
+"""Tiers compared from bags: tracking against what was flown, differences over layouts, and what cannot be paired."""
 
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from sar_analysis.bags.reader import read_bag
 from sar_analysis.metrics.metrics import search_span
+from sar_analysis.metrics.records import of_result
 from sar_analysis.render.stagetables import tier_gap_markdown
-from sar_analysis.results.tiergap import compare, missions_in, tracking
+from sar_analysis.results.tiergap import TierMission, _difference, compare, missions_in, tracking
+from sar_analysis.stats.layouts import DEFAULT
 from sar_core.errors import ContractError, MissingDataError
 from sar_eval.episode.flight import Flight, fly_episode
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_swarm.piloting.controller import Order
+from tests.unit.sar_analysis.recordmaker import result
 
 EPISODES = 3
 
@@ -61,15 +64,32 @@ def test_tracking_is_command_against_truth_one_tick_later(folders: tuple[Path, P
     assert found.estimated_height_m == pytest.approx(float(z), rel=0.02)
 
 
-def test_differences_have_the_interval_of_a_paired_t_test(folders: tuple[Path, Path]) -> None:
+def test_every_figure_has_an_interval_over_layouts_that_says_how(folders: tuple[Path, Path]) -> None:
     found = compare(*folders)
-    assert found.pairs == EPISODES
+    assert found.pairs == found.layouts == EPISODES
     row = next(row for row in found.rows if row.measure == "path of all drones")
     paths = [[m.metrics.path_m for _, m in sorted(missions_in(folder).items(), key=str)] for folder in folders]
-    oracle = stats.ttest_rel(paths[1], paths[0]).confidence_interval(0.95)
-    assert (row.low, row.high) == pytest.approx((oracle.low, oracle.high))
-    assert row.difference == pytest.approx(float(np.mean(paths[1]) - np.mean(paths[0])))
-    assert row.difference < 0.0, "slower drones fly less far"
+    assert row.difference.value == pytest.approx(float(np.mean(paths[1]) - np.mean(paths[0])))
+    assert row.difference.high < 0.0, "slower drones fly less far"
+    for figure in (row.first, row.second, row.difference):
+        assert figure.cluster == "layout" and figure.resamples == 10_000 and figure.seed == 0 and figure.n == EPISODES
+    told = found.plain["rows"][0]
+    assert {"value", "low", "high", "method", "cluster", "resamples", "seed"} <= set(told["difference"])
+
+
+def test_missions_of_one_layout_do_not_count_twice() -> None:
+    """Flown twice as often by the same seeds, a difference between layouts stays as uncertain as it was."""
+    gaps = {0: 1.0, 1: 4.0, 2: 2.5, 3: 7.0, 4: 3.0, 5: 0.5}
+
+    def pairs(each: int) -> list[tuple[TierMission, TierMission]]:
+        metrics = [of_result(result(episode=k, episode_set="rules-1")) for k in gaps for _ in range(each)]
+        return [
+            (TierMission(m, None), TierMission(replace(m, path_m=m.path_m + gaps[m.episode]), None)) for m in metrics
+        ]
+
+    once, twice = (_difference("path", "m", lambda m: m.metrics.path_m, pairs(each), DEFAULT) for each in (1, 2))
+    assert once is not None and twice is not None and twice.pairs == 2 * once.pairs
+    assert (twice.difference.low, twice.difference.high) == pytest.approx((once.difference.low, once.difference.high))
 
 
 def test_a_table_names_the_tiers_and_every_measure(folders: tuple[Path, Path]) -> None:
@@ -77,6 +97,7 @@ def test_a_table_names_the_tiers_and_every_measure(folders: tuple[Path, Path]) -
     text = tier_gap_markdown(found)
     assert text.startswith("| | embedded | embedded | embedded minus embedded")
     assert all(row.measure in text for row in found.rows)
+    assert f"{EPISODES} missions on both tiers, {EPISODES} layouts" in text and "10000 resamples, seed 0" in text
 
 
 def test_a_mission_without_a_search_has_no_tracking(tmp_path: Path) -> None:

@@ -10,7 +10,15 @@ import pytest
 from sar_analysis.metrics.catalogue import AS_ADR149, REPORTED
 from sar_analysis.metrics.findings import Adr149, Decoy, HeldReport
 from sar_analysis.metrics.metrics import EpisodeMetrics
-from sar_analysis.render.reported import as_adr149, geometry_bands, geometry_correlations, geometry_views, reported
+from sar_analysis.render.reported import (
+    as_adr149,
+    geometry_bands,
+    geometry_correlations,
+    geometry_errors,
+    geometry_views,
+    reported,
+)
+from sar_analysis.render.tables import headline
 from sar_analysis.results.conditions import group
 from sar_analysis.results.document import build_results
 from sar_analysis.results.together import ALL, geometry, looks_at, together
@@ -41,14 +49,43 @@ def figures(row: dict[str, Any]) -> dict[str, Any]:
     return {e["metric"]: e for e in row["estimates"]}
 
 
-def test_ppv_is_of_as_many_missions_without_victims_as_with(base: EpisodeMetrics) -> None:
+def test_ppv_is_at_one_mission_without_victims_for_each_with(base: EpisodeMetrics) -> None:
     missions = both(base, "spiral")
     (row,) = together(group(missions), FEW)
     n = len(missions) // 2
-    right = 2 * n
-    assert figures(row)["ppv"]["value"] == pytest.approx(right / (right + n // 2))
-    (unmixed,) = together(group(missions[:-1]), FEW)
-    assert "ppv" not in figures(unmixed)
+    even = figures(row)["ppv"]
+    assert even["value"] == pytest.approx(2 * n / (2 * n + n // 2)) and "Clopper-Pearson" in even["exact"]["method"]
+    present, absent = missions[:n], missions[n:]
+    for other in ([*present, *absent[: n // 2]], [*present[:6], *absent]):
+        (uneven,) = together(group(other), FEW)
+        assert figures(uneven)["ppv"]["value"] == pytest.approx(even["value"]), "as many per mission"
+        assert figures(uneven)["ppv"]["exact"] is None
+    spoilt = [*missions[:-1], dataclasses.replace(missions[-1], valid=False, invalid_reason="not_ready")]
+    (row,) = together(group(spoilt), FEW)
+    alarms = sum(e.false_alarms or 0 for e in absent[:-1]) / (n - 1)
+    assert figures(row)["ppv"]["value"] == pytest.approx(2.0 / (2.0 + alarms)), "one INVALID mission erases nothing"
+    (alone,) = together(group(present), FEW)
+    assert "ppv" not in figures(alone)
+
+
+def test_the_headline_has_ppv_and_the_mean_time_to_a_victim(base: EpisodeMetrics) -> None:
+    missions = both(base, "spiral")
+    result = build_results(Table(tuple(missions), ()), resamples=200).result
+    told = {row.victim_absent: {e.metric: e for e in row.estimates} for row in result.headlines}
+    n = len(missions) // 2
+    assert told[False]["ppv"].value == pytest.approx(2 * n / (2 * n + n // 2)) and "ppv" not in told[True]
+    found, missed = FOUND.time_s, missions[0].search_time_s
+    of_pair = (found or 0.0) if len(missions[0].victims) == 1 else ((found or 0.0) + missed) / 2.0
+    assert told[False]["mean_time_to_victim_s"].value == pytest.approx(of_pair)
+    (row,) = [line for line in results_markdown_rows(result) if "| present |" in line]
+    assert f"{100 * told[False]['ppv'].value:.1f} % [" in row and f"{of_pair:.1f} s [" in row
+    old = [dataclasses.replace(e, schema=1, issues=None) for e in missions]
+    (flattered,) = [e for e in build_results(Table(tuple(old), ()), resamples=200).result.headlines if e.victims]
+    assert not {"ppv", "mean_time_to_victim_s"} & {e.metric for e in flattered.estimates}, "not by schema 1"
+
+
+def results_markdown_rows(result: Any) -> list[str]:
+    return ["| " + " | ".join(row) + " |" for row in headline(result).rows]
 
 
 def test_a_decoy_alarm_is_given_three_ways(base: EpisodeMetrics) -> None:
@@ -112,11 +149,17 @@ def test_looks_are_columns_and_what_was_undefined_stays_so(base: EpisodeMetrics)
     victim = dataclasses.replace(FOUND, fixes=tuple(held(k) for k in range(3)))
     missions = [dataclasses.replace(e, victims=(victim,)) for e in campaign(base, "spiral")]
     looks = looks_at(missions)
-    assert looks is not None and looks.times == (60.0, 120.0, 180.0)
-    (part,) = geometry(group(missions))
-    assert part["looks"] == 3 * len(missions)
+    assert looks is not None and looks.times == (60.0, 120.0, 180.0, 240.0)
+    (part,) = geometry(group(missions), FEW)
+    drawn = [row["rho"] for row in part["correlations"] if row["rho"] is not None]
+    assert drawn and {(rho["resamples"], rho["seed"]) for rho in drawn} == {(200, 0)}, "as all figures of the document"
+    assert part["looks"] == 4 * len(missions)
+    placed = [(row["time_s"], row["n"], row["reported"]) for row in part["errors"]]
+    assert placed == [(60.0 * k, len(missions), len(missions) if k < 4 else 0) for k in (1, 2, 3, 4)]
+    assert part["errors"][3]["cep50_m"] is None, "nothing was held of any: infinite"
     assert [band["n"] for band in part["bands"]] == [0, len(missions), len(missions), 0, len(missions)]
-    assert looks_at(campaign(base, "spiral")) is None
+    assert looks_at([dataclasses.replace(e, schema=1) for e in missions]) is None, "its records tell of none"
+    assert looks_at([dataclasses.replace(e, search_time_s=59.0) for e in missions]) is None
 
 
 def test_the_tables_show_what_the_document_holds(base: EpisodeMetrics) -> None:
@@ -127,6 +170,8 @@ def test_the_tables_show_what_the_document_holds(base: EpisodeMetrics) -> None:
     assert row[:4] == ("embedded", "spiral", str(len(missions)), "0")
     assert any("36 of 36" in cell or "%" in cell for cell in row[4:])
     assert as_adr149(result).rows[0][1] == "spiral"
+    assert [r[1:4] for r in geometry_errors(result).rows][3] == ("240 s", "36", "36")
+    assert geometry_errors(result).rows[3][4:] == ("infinite", "infinite")
     assert len(geometry_bands(result).rows) == 5
     assert {r[1] for r in geometry_correlations(result).rows} >= {"information_dop_m"}
-    assert [r[2] for r in geometry_views(result).rows] == ["2", "3", "4"]
+    assert [r[2] for r in geometry_views(result).rows] == ["2", "3", "4 or more"]

@@ -10,6 +10,7 @@ import pytest
 
 from sar_analysis.metrics.findings import Victim
 from sar_analysis.metrics.metrics import EpisodeMetrics
+from sar_analysis.results.erratum import Correction
 from sar_analysis.results.upstream import CLAIMS, Claim, upstream_claims, verdict
 from sar_analysis.stats.interval import Interval
 from tests.unit.sar_analysis.missions import campaign
@@ -62,8 +63,8 @@ def _wobbling(e: EpisodeMetrics, by: float) -> EpisodeMetrics:
     return dataclasses.replace(e, victims=victims, time_to_95_s=time_s)
 
 
-def told(episodes: list[EpisodeMetrics], claim: str) -> dict[str, Any]:
-    (row,) = [row for row in upstream_claims(episodes) if row["claim"] == claim]
+def told(episodes: list[EpisodeMetrics], claim: str, *erratum: Correction) -> dict[str, Any]:
+    (row,) = [row for row in upstream_claims(episodes, erratum=erratum) if row["claim"] == claim]
     return row
 
 
@@ -91,10 +92,45 @@ def test_views_are_counted(base: EpisodeMetrics) -> None:
     pair = Victim(1.0, 2.0, True, 30.0, 1.0, 0.9, constellation_gdop=1.2, views=2, final_error_m=1.0)
     seen = ((e, dataclasses.replace(pair, x_m=10.0 * (e.episode // 2))) for e in village(base))
     two = [_wobbling(dataclasses.replace(e, victims=(own,)), 0.001 * (e.episode // 2)) for e, own in seen]
-    assert told(two, "error with 3-view fusion")["measured"]["why"] == "no such victim was found"
+    assert told(two, "error with 3-view fusion")["measured"]["why"] == "no such victim was issued"
     assert told(two, "localisation error")["verdict"] == "holds"
 
 
 def test_invalid_missions_measure_nothing(base: EpisodeMetrics) -> None:
     rows = upstream_claims([dataclasses.replace(e, valid=False) for e in village(base)])
     assert len(rows) == len(CLAIMS) and {row["verdict"] for row in rows} == {"not measured here"}
+
+
+def test_a_victim_issued_far_off_counts_with_its_error(base: EpisodeMetrics) -> None:
+    """With the displaced ones left out the median is 2 m and less than 5 m is claimed: whoever cuts has it hold."""
+    far = Victim(50.0, 60.0, False, 40.0, 30.0, 0.9, constellation_gdop=1.2, views=3, final_error_m=30.0)
+    wide = []
+    for e in village(base):
+        off = [dataclasses.replace(far, y_m=y, error_m=30.0 + 0.1 * (e.episode // 2) + y / 100.0) for y in (0.0, 50.0)]
+        wide.append(dataclasses.replace(e, victims=(e.victims[0], *off)))
+    for claim in ("localisation error", "error with 3-view fusion", "better than Wi2SAR's error"):
+        row = told(wide, claim)
+        assert row["verdict"] == "does not hold" and row["measured"]["value"] > 30.0, claim
+        assert row["measured"]["n"] == 3 * len(wide) and row["measured"]["cluster"] == "layout"
+
+
+def test_errors_of_schema_1_are_judged_by_their_erratum_or_not_at_all(base: EpisodeMetrics) -> None:
+    """Its records leave out what was more than 10 m off, so that their own median flatters."""
+    old = [dataclasses.replace(e, schema=1) for e in village(base)]
+    anew = Interval(4.54, 3.85, 5.29, 0.95, "bootstrap over layouts", "", 1000, 0, (), 1894, "issued victims", "layout")
+    correction = Correction("CEP50 at issue", "cep50_m", "m", None, anew)
+    names = [claim.words for claim in CLAIMS if claim.metric == "cep50_m" and claim.measure is not None]
+    assert {told(old, name)["verdict"] for name in names} == {"undecided, not recorded"}
+    assert "beyond 10 m" in told(old, names[0])["measured"]["why"]
+    judged = {name: told(old, name, correction) for name in names}
+    assert {name: row["verdict"] for name, row in judged.items()} == {
+        "localisation error": "does not hold",
+        "localisation error, last report": "undecided, not recorded",
+        "error with 3-view fusion": "undecided, not recorded",
+        "better than Wi2SAR's error": "cannot be said",
+    }
+    assert judged["better than Wi2SAR's error"]["measured"]["value"] == 4.54
+    assert told(old, "time to cover 160 000 m²", correction)["verdict"] == "holds", "no error, so it is recorded"
+    both = [*old, *(dataclasses.replace(e, tier="px4") for e in old)]
+    rows = [row for row in upstream_claims(both, erratum=(correction,)) if row["claim"] == "better than Wi2SAR's error"]
+    assert {row["verdict"] for row in rows} == {"undecided, not recorded"}, "an erratum is not of one tier of two"

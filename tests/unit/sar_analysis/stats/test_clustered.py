@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from sar_analysis.stats import clustered, effective
 from sar_analysis.stats.interval import Array, Interval, bca, expanded_percentile, percentile
-from sar_analysis.stats.layouts import Options
+from sar_analysis.stats.layouts import Options, draws, grouped
 from sar_analysis.stats.rates import clopper_pearson, order_quantile, poisson_rate
 from sar_analysis.stats.resampling import distribution
 from sar_analysis.stats.scores import of_matrix
-from sar_analysis.stats.statistics import mean_of
+from sar_analysis.stats.statistics import Counts, mean_of
 from sar_analysis.stats.survival import kaplan_meier, median_time
 from sar_core.errors import InputError
 
@@ -87,6 +87,8 @@ def test_a_rate_whose_events_crowd_says_that_it_falls_short() -> None:
     counts = np.zeros(30)
     counts[0] = 40.0
     assert any("covers 79 to 92 %" in note for note in clustered.rate(counts, 1, LAYOUTS).notes)
+    many = clustered.rate(np.tile(counts, 10), 1, range(300))
+    assert not clustered.falls_short(many), "a hundred layouts are enough, however they crowd"
 
 
 def test_a_share_over_layouts_is_scipys() -> None:
@@ -279,6 +281,42 @@ def test_a_median_of_few_layouts_is_kaplan_meiers_on_what_they_are_worth() -> No
     assert never.value == math.inf and any("median not reached" in note for note in never.notes)
 
 
+def test_any_statistic_of_layouts_has_the_interval_of_its_resamples() -> None:
+    groups = grouped(12, [k // 2 for k in range(12)])
+    values = np.arange(12.0) ** 1.5
+    found = clustered.drawn(lambda c: (c @ groups.totals(values)) / (2.0 * c.sum(axis=1)), groups, "mean", 12)
+    resamples = [np.repeat(values.reshape(6, 2), row, axis=0).mean() for row in draws(6, 10_000, 0)]
+    assert found.value == pytest.approx(values.mean())
+    assert (found.low, found.high) == pytest.approx(expanded_percentile(np.array(resamples), 6, 0.95))
+    assert (found.cluster, found.resamples, found.seed) == ("layout", 10_000, 0)
+
+
+def test_a_statistic_that_a_resample_may_lack_is_anything_within_its_bounds() -> None:
+    def lacking(counts: Counts) -> Array:
+        return np.where(counts[:, 0] > 0, counts[:, 0] / 6.0, np.nan)
+
+    found = clustered.drawn(lacking, grouped(6, None), "share", 6, bounds=(0.0, math.inf))
+    assert found.low == 0.0 and math.isnan(found.high) and "resamples have no value" in found.notes[0]
+
+
+@pytest.mark.parametrize(("layouts", "said"), [(10, True), (30, False)])
+def test_means_of_few_layouts_say_that_they_fall_short(layouts: int, said: bool) -> None:
+    """As the layout study found."""
+    times = np.linspace(1.0, 300.0, 3 * layouts)
+    of = [k % layouts for k in range(len(times))]
+    mean, restricted = clustered.mean(times, of), clustered.rmst(times, times < 240.0, 240.0, of)
+    assert clustered.falls_short(mean) is clustered.falls_short(restricted) is said
+    told = [note for found in (mean, restricted) for note in found.notes]
+    assert [note.split(" covers ")[1] for note in told] == (
+        ["down to 92 %, not 95", "down to 88 %, not 95"] if said else []
+    )
+    assert clustered.falls_short(clustered.rate(np.arange(3 * layouts) % 2, 1, of)) is True
+    assert not clustered.falls_short(clustered.rate(np.arange(300) % 2, 1, range(300)))
+    assert not clustered.falls_short(clustered.rate(np.zeros(3 * layouts), 1, of))
+    assert not clustered.falls_short(clustered.mean(np.ones(3 * layouts), of)), "nothing varied, and it says so"
+    assert not clustered.falls_short(clustered.quantile(times, 0.5, of))
+
+
 def test_a_calibration_error_weighs_bins_and_draws_layouts() -> None:
     said, right = np.array([0.2, 0.2, 0.9, 0.9] * 6), np.array([0.0, 1.0, 1.0, 1.0] * 5 + [0.0, 0.0, 1.0, 0.0])
     bins = (said * 10).astype(np.int64)
@@ -287,3 +325,34 @@ def test_a_calibration_error_weighs_bins_and_draws_layouts() -> None:
     gaps = [abs(said[own].sum() - right[own].sum()) for own in (low, high)]
     assert found.value == pytest.approx(sum(gaps) / 24.0)
     assert 0.0 <= found.low < found.high <= 1.0 and "lean upwards" in found.notes[-1]
+
+
+def test_a_mixed_share_weighs_missions_and_of_even_numbers_is_the_share() -> None:
+    """Twelve layouts, each with two missions of either side; then one of the four is lost in some of them."""
+    rng = np.random.default_rng(5)
+    layouts = np.repeat(np.arange(12), 4)
+    side = np.tile([True, True, False, False], 12)
+    trials = rng.integers(1, 5, 48)
+    hits = np.where(side, rng.binomial(trials, 0.7), 0)
+    even, plain = (
+        f for f in (clustered.mixed_share(hits, trials, side, layouts), clustered.share(hits, trials, layouts))
+    )
+    assert (even.value, even.low, even.high, even.n) == pytest.approx((plain.value, plain.low, plain.high, plain.n))
+    kept = np.array([k for k in range(48) if k % 4 or k % 3])
+    some = clustered.mixed_share(hits[kept], trials[kept], side[kept], layouts[kept])
+    y, d, one = hits[kept], trials[kept], side[kept]
+    per = [(part[one].mean(), part[~one].mean()) for part in (y, d)]
+    assert some.value == pytest.approx(sum(per[0]) / sum(per[1])) and some.low < some.value < some.high
+    assert some.method == "bootstrap over layouts, expanded percentile" and some.cluster == "layout"
+
+
+def test_a_mixed_share_that_is_rare_or_of_one_side_says_so() -> None:
+    layouts, side = np.repeat(np.arange(8), 2), np.tile([True, False], 8)
+    never = clustered.mixed_share(np.zeros(16), np.ones(16), side, layouts)
+    assert never.value == never.low == 0.0 < never.high and never.method.startswith("Korn-Graubard")
+    with pytest.raises(InputError, match="some of each"):
+        clustered.mixed_share(np.ones(4), np.ones(4), np.ones(4))
+    apart = clustered.mixed_share(
+        [1, 1, 0, 1, 1, 0] * 4, [1] * 24, [True, True, True, False, False, False] * 4, range(24)
+    )
+    assert 0.0 < apart.low < apart.value < apart.high < 1.0, "resamples that lack a side are left out"

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
+from scipy.stats import kendalltau, spearmanr
 
-from sar_analysis.stats.correlation import _rhos, spearman
+from sar_analysis.stats.correlation import _rhos, kendall, kendall_taus, spearman
+from sar_analysis.stats.interval import expanded_percentile
 from sar_analysis.stats.layouts import Options, draws
 from sar_core.errors import InputError
 
@@ -50,6 +51,38 @@ def test_looks_that_hang_together_by_layout_count_as_layouts() -> None:
     together, apart = spearman(x, y, layouts.tolist()), spearman(x, y, list(range(300)))
     assert together is not None and apart is not None and together.value == apart.value
     assert together.high - together.low > 3.0 * (apart.high - apart.low)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=12))
+def test_tau_is_scipys(pairs: list[tuple[int, int]]) -> None:
+    first, second = np.array(pairs, float).T
+    (found,) = kendall_taus(first[None], second[None])
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        assert math.isnan(found)
+    else:
+        assert found == pytest.approx(kendalltau(first, second).statistic, abs=1e-12)
+
+
+def test_tau_draws_layouts_again_and_ranks_the_means_of_what_was_drawn() -> None:
+    """Against a plain loop over the resamples; the patterns differ little, so that resamples rank them otherwise."""
+    rng = np.random.default_rng(8)
+    sizes = rng.integers(1, 4, (10, 5)).astype(float)
+    first, second = (sizes * (0.2 * np.arange(5) + rng.normal(size=(10, 5))) for _ in range(2))
+    found = kendall(first, second, sizes, FEW)
+    counts = draws(10, FEW.resamples, FEW.seed)
+    expected = [kendalltau((c @ first) / (c @ sizes), (c @ second) / (c @ sizes)).statistic for c in counts]
+    assert found is not None and found.low == pytest.approx(expanded_percentile(np.array(expected), 10, 0.95)[0])
+    assert found.low < found.value < found.high and (found.cluster, found.resamples, found.n) == ("layout", 200, 5)
+
+
+def test_tau_without_width_or_layouts_has_no_ends_and_without_items_is_none() -> None:
+    means, sizes = np.tile(np.arange(3.0), (6, 1)), np.ones((6, 3))
+    same = kendall(means, means, sizes, FEW)
+    assert same is not None and same.value == 1.0 and math.isnan(same.low) and "alike" in same.notes[0]
+    one = kendall(means[:1], means[:1], sizes[:1], FEW)
+    assert one is not None and math.isnan(one.high) and "one layout" in one.notes[0]
+    assert kendall(means[:, :1], means[:, :1], sizes[:, :1], FEW) is None
+    assert kendall(np.zeros((6, 3)), means, sizes, FEW) is None
 
 
 def test_one_layout_has_no_ends_and_says_so() -> None:

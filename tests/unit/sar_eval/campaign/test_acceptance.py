@@ -20,6 +20,7 @@ from sar_eval.campaign.merging import merge
 from sar_eval.campaign.plan import CampaignChoice, CampaignPlan, make_plan
 from sar_eval.campaign.sources import code
 from sar_eval.campaign.workers import MissionJob, MissionOutcome
+from sar_eval.episode.conduct import indices
 from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Scenario
@@ -68,6 +69,23 @@ def test_an_input_that_was_edited_is_named(manifest: Manifest, record: Record, k
     assert door.complaint(record) == ""
     told = door.complaint(changed(record, **{f"{key}_sha256": "f" * 64}))
     assert re.search(f"{file} was edited: sha256 ffffffffffff", told), told
+
+
+@pytest.mark.parametrize("name", ["flight_rules", "quality", "safety"])
+def test_constants_that_were_edited_are_named(manifest: Manifest, record: Record, name: str) -> None:
+    def judged(**digests: str) -> Record:
+        made = {file: digests.get(Path(file).stem, digest) for file, digest in indices().sha256.items()}
+        return Record({**record.result, "conduct": {"indices": made}}, record.run)
+
+    door = Acceptance(manifest)
+    assert door.complaint(judged()) == door.complaint(Record({**record.result, "conduct": None}, {})) == ""
+    assert f"configs/indices/{name}.yaml was edited: sha256 ffffffffffff" in door.complaint(judged(**{name: "f" * 64}))
+
+
+def test_a_campaign_hashed_by_the_second_rule_says_nothing_of_constants(manifest: Manifest, record: Record) -> None:
+    inputs = {"conditions": {"village-spiral": {}, "village-spiral-absent": {}}}
+    before = replace(manifest, decides={**manifest.decides, "identity_rule": 2, "inputs": inputs})
+    assert Acceptance(before).complaint(Record({**record.result, "conduct": {"indices": {"x.yaml": "0"}}}, {})) == ""
 
 
 def test_a_condition_of_another_campaign_is_refused(manifest: Manifest, record: Record) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from sar_eval.campaign.manifest import (
     read_manifest,
 )
 from sar_eval.campaign.plan import CampaignChoice, make_plan
+from sar_eval.episode import conduct
 from sar_eval.scenario.model import Scenario
 from sar_swarm.piloting import patternlist
 
@@ -103,6 +105,18 @@ def test_gazebos_models_are_an_input() -> None:
     assert len(inputs["models_sha256"]) == 64 and "models_sha256" not in without
 
 
+def test_constants_edited_under_a_running_process_make_another_campaign(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "configs" / "indices", tmp_path / "indices")
+    monkeypatch.setattr(conduct, "share_dir", lambda name: tmp_path)
+    before, constants = made(), tmp_path / "indices" / "safety.yaml"
+    constants.write_text(constants.read_text().replace("tracking_mps: 2.0", "tracking_mps: 2.50"))
+    assert conduct.indices().safety.tracking_mps == 2.5
+    with pytest.raises(InputError, match=r"inputs\.conditions\.village-spiral\.safety_sha256 is "):
+        check_same(before, made(), Path("c"))
+
+
 def test_a_stage_1_file_brings_the_code_that_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, origin = make_plan(CHOICE), Stage1("/far/away/stage1.jsonl", "0" * 64, "given")
     before = make_manifest(plan, origin)
@@ -115,14 +129,14 @@ def test_a_stage_1_file_brings_the_code_that_makes_one(monkeypatch: pytest.Monke
 def test_a_manifest_of_the_first_rule_is_read_and_says_so() -> None:
     found = read_manifest(ROOT / "results")
     assert found is not None and found.rule == 1
-    with pytest.raises(InputError, match="hashed by rule 1, this version hashes by rule 2"):
+    with pytest.raises(InputError, match=f"hashed by rule 1, this version hashes by rule {RULE}"):
         check_same(found, made(), Path("c"))
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"identity_rule": 3}, "identity_rule is 3; this version knows 1 to 2"),
+        ({"identity_rule": RULE + 1}, f"identity_rule is {RULE + 1}; this version knows 1 to {RULE}"),
         ({"identity_rule": "two"}, "identity_rule is two"),
         ({"episodes": ["../x"]}, r"name '\.\./x'"),
         ({"episodes": [7]}, "name '7'"),

@@ -18,9 +18,9 @@ from sar_core.geometry import box, nearest, segment_distance
 from sar_core.sweep import sweep
 from sar_eval.scenario.model import Scenario
 from sar_eval.scenario.prepare import prepare
-from sar_eval.stage1.kinematics import FIRST_DRAWS, KinematicTask, KinematicTrack, fly, fly_batch, task_of
+from sar_eval.stage1.kinematics import FIRST_DRAWS, KinematicTask, KinematicTrack, fly, task_of
 from sar_eval.stage1.volumes import NOTHING, Volumes, make_volumes
-from sar_sim.judging.coverage import Coverage, CoverageConfig, first_scans
+from sar_sim.judging.coverage import Coverage, CoverageConfig
 from sar_swarm.piloting import patternlist
 from sar_swarm.piloting.patternlist import STANDARD, Pattern, register
 from sar_swarm.piloting.patterns import Place, Walk
@@ -66,20 +66,11 @@ def test_the_same_mission_flies_the_same_way(flown: tuple[KinematicTask, Kinemat
     assert np.array_equal(fly(mission).positions, track.positions)
 
 
-def test_a_batch_is_its_missions_one_by_one() -> None:
-    missions = [task(pattern, seed, 60.0) for pattern in STANDARD for seed in (1, 2)]
-    for alone, together in zip(map(fly, missions), fly_batch(missions), strict=True):
-        assert np.array_equal(alone.positions, together.positions)
-
-
 def test_coverage_of_a_track_is_what_the_analysis_finds_on_it(flown: tuple[KinematicTask, KinematicTrack]) -> None:
-    """Three implementations, one definition: the referee's, its short form for Stage 1, and the one that reads bags."""
+    """Two implementations, one definition: the referee's, and the one of Stage 1 and of bags."""
     mission, track = flown
     cover = Coverage(CoverageConfig(mission.area), mission.drones)
     cover.observe(track.times_s, np.concatenate([track.positions, np.zeros((*track.positions.shape[:2], 1))], axis=2))
-    many = first_scans(CoverageConfig(mission.area), track.times_s, track.positions)
-    assert np.array_equal(np.isfinite(many), np.isfinite(cover.first_scan_s))
-    assert np.allclose(many, cover.first_scan_s, atol=1e-6)
     other = sweep(mission.area, track.times_s, track.positions)
     assert cover.scanned_cells == other.scanned_cells
     assert np.allclose(cover.first_scan_s, other.first_scan_s, atol=1e-6)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sar_analysis.stats import clustered
 from sar_core.errors import ContractError, InputError, MissingDataError
 from sar_core.geometry import BOX
 from sar_eval.cli.stage1 import fit_observations
@@ -129,12 +130,32 @@ def test_it_foretells_other_flights_of_the_same_kind(model: Observations) -> Non
         assert row.victims == 240
         assert row.issued is not None
         assert row.issued_foretold is not None
-        assert row.issued_foretold == pytest.approx(row.issued, abs=0.1)
+        assert row.time_s is not None and row.time_foretold_s is not None
+        assert row.issued_foretold.value == pytest.approx(row.issued.value, abs=0.1)
         if base is None:
-            assert (row.issued, row.error_m, row.time_s) == (0.0, None, math.inf)
-        elif row.time_s is not None and row.time_foretold_s is not None and math.isfinite(row.time_s):
-            assert row.time_foretold_s == pytest.approx(row.time_s, rel=0.35)
-            assert row.error_foretold_m == pytest.approx(3.0, abs=0.6)
+            assert (row.issued.value, row.error_m, row.time_s.value) == (0.0, None, math.inf)
+        elif math.isfinite(row.time_s.value):
+            assert row.time_foretold_s.value == pytest.approx(row.time_s.value, rel=0.35)
+            assert row.error_foretold_m is not None and row.error_foretold_m.value == pytest.approx(3.0, abs=0.6)
+
+
+def test_every_figure_of_the_check_has_an_interval_over_flights(model: Observations) -> None:
+    """Each flight has a layout of its own: what is drawn again are flights, not their victims."""
+    flights = made_flights(60, 5000)
+    (first, *_) = check(model, flights)
+    mine = [flight for flight in flights if flight.level == 0]
+    times = [[math.inf if s.time_s is None else s.time_s for s in f.sightings if s.kind == "victim"] for f in mine]
+    for figure in (found for found in first.figures.values() if found is not None):
+        assert figure.cluster == "layout" and figure.method and (figure.resamples is None) == (figure.seed is None)
+        assert figure.low < figure.high or figure.notes
+    flat = [(t, k) for k, own in enumerate(times) for t in own]
+    expected = clustered.share(np.isfinite([t for t, _ in flat]), 1, [k for _, k in flat], unit="victims")
+    assert first.issued == expected and first.victims == len(flat)
+    assert first.issued_foretold is not None and first.issued_foretold.n > 100 * first.victims
+    assert first.alarms_per_flight is not None and first.alarms_per_flight.n == sum(
+        s.time_s is not None for f in mine for s in f.sightings if s.kind != "victim"
+    )
+    assert json.loads(json.dumps(first.plain, allow_nan=False))["issued"]["cluster"] == "layout"
 
 
 def test_exposure_ends_with_the_first_report() -> None:
@@ -268,6 +289,9 @@ def test_a_fit_from_kept_flights_writes_file_picture_and_page(tmp_path: Path, mo
     text = page.read_text()
     assert "fitted on 20 full-chain flights (random_walk), checked on 10 others" in text
     assert "![Flown against foretold, by noise level](seen.svg)" in text
+    assert "Every flight has a layout of its own. 95 % intervals: " in " ".join(text.split())
+    row = next(line for line in text.splitlines() if line.startswith("| 0.02 |"))
+    assert row.count("[") == 8, "four pairs of figures, each with its ends"
     assert picture.stat().st_size > 1000
     with pytest.raises(InputError, match=r"exists already; a new fit is a new version"):
         fit_observations(**options)

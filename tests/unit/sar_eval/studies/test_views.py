@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sar_analysis.stats.rates import clopper_pearson
 from sar_core.errors import InputError
 from sar_eval.cli.studies import views
 from sar_eval.scenario.prepare import load_named_vehicle
@@ -49,7 +50,7 @@ def test_three_that_are_spread_see_best(rows: dict[tuple[str, float], ViewRow], 
     """By the bound always; by the error of a dozen trials while there is little else to go by than the places."""
     for time_s in TIMES_S:
         best, other = rows["spread", time_s].crlb_m, rows[worse, time_s].crlb_m
-        assert best is not None and other is not None and best < other
+        assert best is not None and other is not None and best.value < other.value
     early = [sum(rows[name, time_s].median_m.value for time_s in TIMES_S[:2]) for name in ("spread", worse)]
     assert early[0] < 0.8 * early[1]
 
@@ -61,27 +62,41 @@ def test_errors_fall_with_time_and_stay_above_the_bound(rows: dict[tuple[str, fl
         for row in at:
             assert row.trials == row.fixed == row.median_m.n == 12
             assert row.rms_m is not None and row.crlb_m is not None
-            assert row.rms_m.value > 0.5 * row.crlb_m
+            assert row.rms_m.value > 0.5 * row.crlb_m.value
             assert row.median_m.low <= row.median_m.value <= row.cep95_m.value
-        bounds = [row.crlb_m for row in at]
+        bounds = [row.crlb_m.value for row in at if row.crlb_m is not None]
         assert bounds == sorted(bounds, reverse=True)
     last = rows["spread", TIMES_S[-1]]
-    assert last.rms_m is not None and last.crlb_m is not None and last.rms_m.value < 5.0 * last.crlb_m
+    assert last.rms_m is not None and last.crlb_m is not None and last.rms_m.value < 5.0 * last.crlb_m.value
 
 
 def test_dilutions_are_those_of_the_constellation(rows: dict[tuple[str, float], ViewRow]) -> None:
-    assert rows["right_angle", 60.0].constellation_gdop == pytest.approx(math.sqrt(2.0), rel=0.05)
-    assert rows["spread", 60.0].constellation_gdop == pytest.approx(math.sqrt(4.0 / 3.0), rel=0.05)
+    right, spread = (rows[name, 60.0].constellation_gdop for name in ("right_angle", "spread"))
+    assert right is not None and right.value == pytest.approx(math.sqrt(2.0), rel=0.05)
+    assert spread is not None and spread.value == pytest.approx(math.sqrt(4.0 / 3.0), rel=0.05)
     beside, line = rows["side_by_side", 60.0].constellation_gdop, rows["collinear", 60.0].constellation_gdop
-    assert beside is not None and beside > 5.0
-    assert line is None or line > 15.0
+    assert beside is not None and beside.value > 5.0
+    assert line is None or line.value > 15.0
 
 
 def test_the_root_starts_from_two_at_right_angles(rows: dict[tuple[str, float], ViewRow]) -> None:
     start = rows["right_angle", 10.0]
-    assert start.root_m == start.median_m.value
-    assert rows["spread", 10.0].root_m == pytest.approx(start.median_m.value * math.sqrt(2.0 / 3.0))
+    assert start.root_m is not None and start.root_m.value == start.median_m.value
+    three, factor = rows["spread", 10.0].root_m, math.sqrt(2.0 / 3.0)
+    assert three is not None and (three.value, three.low, three.high) == pytest.approx(
+        tuple(factor * part for part in (start.median_m.value, start.median_m.low, start.median_m.high))
+    )
     assert rows["collinear", 10.0].root_m is None
+
+
+def test_every_figure_says_how_its_interval_was_made_and_ghosts_have_the_exact_one(
+    rows: dict[tuple[str, float], ViewRow],
+) -> None:
+    row = rows["spread", 60.0]
+    for figure in (row.median_m, row.cep95_m, row.rms_m, row.far, row.crlb_m, row.root_m, row.information_dop_m):
+        assert figure is not None and figure.method and figure.cluster == "layout"
+        assert (figure.resamples in (None, 10_000) and figure.low < figure.high) or figure.notes
+    assert row.far.exact is not None and row.far.exact.ends == clopper_pearson(int(12 * row.far.value), 12).ends
 
 
 def test_a_trial_repeats_itself_and_no_other() -> None:
@@ -99,7 +114,8 @@ def test_without_a_fix_an_error_is_infinite_and_no_figure_is_made_up() -> None:
     assert first.median_m.value == first.cep95_m.value == math.inf and first.far.value == 1.0
     assert last.rms_m is not None
     assert (last.fixed, last.rms_m.value, last.median_m.value, last.cep95_m.value) == (3, 3.0, 3.0, math.inf)
-    assert last.far.value == 0.25 and last.crlb_m is None and last.constellation_gdop == 1.0
+    assert last.far.value == 0.25 and last.crlb_m is None
+    assert last.constellation_gdop is not None and last.constellation_gdop.value == 1.0
 
 
 def test_places_are_what_their_names_say() -> None:

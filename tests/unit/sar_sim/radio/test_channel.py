@@ -22,7 +22,6 @@ from sar_core.radio import (
     SUBCARRIERS,
     WAVELENGTH_M,
     array_axis,
-    expected_phase,
 )
 from sar_sim.radio.channel import (
     DIRECT,
@@ -38,6 +37,7 @@ from sar_sim.radio.channel import (
 from sar_sim.radio.obstruction import loss_db, make_bodies
 from sar_sim.radio.radioconfig import RadioConfig, load_radio
 from sar_sim.world.world import World, load_world
+from tests.unit.sar_core.arrayphase import expected_phase
 
 Floats = NDArray[np.float64]
 

@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
+from benchmarks.untrained import random_actor
 from sar_core.errors import InputError, MissingDataError
 from sar_swarm.piloting.policy import (
     Actor,
@@ -27,7 +28,6 @@ from sar_swarm.piloting.policy import (
     load_actor,
     observe,
     probability_tile,
-    random_actor,
     wish_to_velocity,
 )
 from sar_swarm.piloting.pursuit import Hypothesis, Stage

@@ -12,9 +12,9 @@ from sar_core.geometry import box, no_obstacles
 from sar_core.streams import stream
 from sar_swarm.planning.dice import seed
 from sar_swarm.planning.planmap import PlanMap, plan_map
-from sar_swarm.planning.rrt_apf import Code, PlanningProblem, find_corners, plan_path
+from sar_swarm.planning.rrt_apf import Code, PlanningProblem, find_corners
 from sar_swarm.planning.shortcut import cut_corners, length_of
-from sar_swarm.planning.trajectory import MotionLimits
+from sar_swarm.planning.trajectory import MotionLimits, smooth
 from sar_swarm.planning.trees import Search
 from tests.unit.sar_swarm import plancheck
 from tests.unit.sar_swarm.plancheck import BOUNDS, HEIGHT_M, SIDE_M
@@ -31,7 +31,7 @@ def _free_point(rows: plancheck.Floats, rng: np.random.Generator, clearance: flo
 
 
 @cache
-def _world(index: int) -> PlanningProblem:
+def _world(index: int) -> tuple[PlanningProblem, MotionLimits]:
     """Random world number ``index``: clutter, forest, walls with windows, a closed room; a random vehicle."""
     rng = stream("planner test world", index)
     clearance = float(rng.uniform(0.8, 2.2))
@@ -55,25 +55,25 @@ def _world(index: int) -> PlanningProblem:
     limits = MotionLimits(
         rng.uniform(2.0, 10.0), math.radians(rng.uniform(15.0, 60.0)), rng.uniform(0.5, 4.0), rng.uniform(0.5, 3.0)
     )
-    return PlanningProblem(start, goal, plan_map(rows, BOUNDS, 5.0), clearance, limits=limits)
+    return PlanningProblem(start, goal, plan_map(rows, BOUNDS, 5.0), clearance), limits
 
 
 def test_thousand_worlds_are_flown_clear_and_within_limits_or_rightly_refused() -> None:
     refused = wrong = proven = found = 0
     for index in range(WORLDS):
-        problem = _world(index)
-        rows, limits = problem.map.obstacles, problem.limits
-        result = plan_path(problem, index)
-        if result.code == Code.NO_PATH:
-            assert len(result.points) == len(result.speeds) == 0
+        problem, limits = _world(index)
+        rows = problem.map.obstacles
+        way = find_corners(problem, index)
+        if way.code == Code.NO_PATH:
+            assert len(way.points) == 0
             refused += 1
             verdict = plancheck.oracle(rows, problem.start, problem.goal, problem.clearance_m)
             wrong += verdict is True
             proven += verdict is False
             continue
-        assert result.code == Code.FOUND
+        assert way.code == Code.FOUND
         found += 1
-        points, speeds = result.points, result.speeds
+        points, speeds = smooth(way.points, problem.map, problem.clearance_m, limits)
         assert np.array_equal(points[0], problem.start) and np.array_equal(points[-1], problem.goal)
         assert np.all(points >= BOUNDS[:3]) and np.all(points <= BOUNDS[3:])
         assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() <= 1.0 + 1e-9
@@ -115,36 +115,32 @@ def _room() -> PlanMap:
         ({"goal": np.array([55.0, 30.0])}, Code.BAD_INPUT),
         ({"search": Search(budget=0)}, Code.BAD_INPUT),
         ({"search": Search(step_m=math.nan)}, Code.BAD_INPUT),
-        ({"limits": MotionLimits(turn_rate_rps=0.0)}, Code.BAD_INPUT),
-        ({"limits": MotionLimits(acceleration_mps2=math.nan)}, Code.BAD_INPUT),
-        ({"start_speed_mps": -1.0}, Code.BAD_INPUT),
     ],
 )
 def test_every_refusal_has_its_code(changes: dict[str, object], code: Code) -> None:
-    result = plan_path(PlanningProblem(**({"start": START, "goal": GOAL, "map": _room()} | changes)), 1)
+    result = find_corners(PlanningProblem(**({"start": START, "goal": GOAL, "map": _room()} | changes)), 1)
     assert result.code == code
     assert (len(result.points) > 0) == (code == Code.FOUND)
 
 
 def test_a_free_line_is_flown_straight() -> None:
-    result = plan_path(PlanningProblem(START, GOAL, plan_map(no_obstacles(), BOUNDS)), 1)
+    result = find_corners(PlanningProblem(START, GOAL, plan_map(no_obstacles(), BOUNDS)), 1)
     assert result.code == Code.FOUND and result.iterations == 0
     assert length_of(result.points) == pytest.approx(50.0, abs=1e-9)
 
 
 def test_same_key_same_bits_and_another_key_another_way() -> None:
     problem = PlanningProblem(START, GOAL, _room())
-    first, again = plan_path(problem, 7), plan_path(problem, 7)
+    first, again = find_corners(problem, 7), find_corners(problem, 7)
     assert first.points.tobytes() == again.points.tobytes()
-    assert first.speeds.tobytes() == again.speeds.tobytes()
-    assert any(plan_path(problem, key).points.tobytes() != first.points.tobytes() for key in range(8, 12))
+    assert any(find_corners(problem, key).points.tobytes() != first.points.tobytes() for key in range(8, 12))
 
 
 def _blocked_worlds(count: int, **search: float) -> list[tuple[int, PlanningProblem]]:
     """Keys and worlds of clutter and trees whose straight line is blocked and where that key finds a way."""
     chosen: list[tuple[int, PlanningProblem]] = []
     for index in (index for index in range(WORLDS) if index % 10 < 7):
-        world = _world(index)
+        world, _ = _world(index)
         problem = PlanningProblem(world.start, world.goal, world.map, world.clearance_m, Search(**search))
         result = find_corners(problem, index)
         if result.code == Code.FOUND and result.iterations > 0:
@@ -191,7 +187,7 @@ def test_the_field_finds_a_way_in_fewer_iterations() -> None:
 
 
 def test_work_is_bounded_by_the_budget() -> None:
-    problem = _world(9)
+    problem, _ = _world(9)
     result = find_corners(
         PlanningProblem(problem.start, problem.goal, problem.map, problem.clearance_m, Search(budget=50)), 3
     )

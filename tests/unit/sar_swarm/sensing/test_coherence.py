@@ -16,12 +16,9 @@ from sar_swarm.sensing.coherence import (
     T_SEEN,
     T_VARIANCE,
     WINDOW,
-    AmplitudeTemplate,
-    Drift,
-    PhasorWindow,
     TemplateConfig,
-    drift_of,
 )
+from tests.unit.sar_swarm.sensing.links import AmplitudeTemplate, PhasorWindow
 
 PLAIN = TemplateConfig(tolerance=0.0)
 
@@ -144,10 +141,3 @@ def test_within_the_tolerance_a_learnt_template_goes_on_accepting() -> None:
         share[tolerance] = np.mean(np.array(scores[500:]) >= 0.85)
     assert share[0.0] < 0.1
     assert share[TemplateConfig.tolerance] > 0.99
-
-
-def test_drift_is_named_by_score_and_age() -> None:
-    config = TemplateConfig()
-    assert drift_of(0.85, 0, config) is Drift.STABLE
-    assert drift_of(0.8499, 9, config) is Drift.STEP_CHANGE
-    assert drift_of(0.2, 10, config) is Drift.LINEAR

@@ -9,23 +9,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sar_swarm.sensing.coherence import BINS, T_STALE, PhasorWindow, TemplateConfig, template_row
+from sar_swarm.sensing.coherence import BINS, T_STALE, TemplateConfig, template_row
 from sar_swarm.sensing.gate import (
     A_COLLECT,
     A_NOISE,
     A_STATE,
     GateConfig,
     GateState,
-    amplitude_gate_row,
-    duty_cycle,
     judge,
     passes,
-    phase_gate_row,
     step_amplitude_gate,
     step_phase_gate,
     verdict,
 )
 from sar_swarm.sensing.tracker import TrackerConfig, residuals
+from tests.unit.sar_swarm.sensing.links import PhasorWindow, amplitude_gate_row, phase_gate_row
 
 Floats = NDArray[np.float64]
 
@@ -53,17 +51,8 @@ def test_the_phase_gate_opens_and_closes_with_hysteresis(before: bool, r: float,
 
 def test_the_phase_gate_starts_closed_and_waits_for_sixteen_frames() -> None:
     row = phase_gate_row()
-    assert duty_cycle(row) is None
     assert not step_phase_gate(row, 1.0, 15, NUMBERS)
-    assert duty_cycle(row) is None
     assert step_phase_gate(row, 1.0, 16, NUMBERS)
-
-
-def test_the_duty_cycle_counts_open_evaluations() -> None:
-    row = phase_gate_row()
-    for r in (0.5, 0.9, 0.66, 0.6):
-        step_phase_gate(row, r, 50, NUMBERS)
-    assert duty_cycle(row) == 0.5
 
 
 class Link:
@@ -219,11 +208,8 @@ def test_half_of_separate_windows_open_and_close_at_the_theoretical_kappa(start_
 
 def sliding_duty(kappa: float, frames: int = 20_000) -> float:
     window, row = PhasorWindow(), phase_gate_row()
-    for residual in tracked(kappa, frames, 4):
-        step_phase_gate(row, window.push(residual), window.row[0], NUMBERS)
-    duty = duty_cycle(row)
-    assert duty is not None
-    return duty
+    opened = [step_phase_gate(row, window.push(r), window.row[0], NUMBERS) for r in tracked(kappa, frames, 4)]
+    return float(np.mean(opened[CONFIG.min_frames - 1 :]))
 
 
 def test_the_sliding_duty_cycle_crosses_between_the_two_thresholds() -> None:

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import i0e, i1e
 
-from sar_core.radio import SUBCARRIERS, array_axis, expected_phase
+from sar_core.radio import SUBCARRIERS, array_axis
 from sar_swarm.sensing.frames import Batch
 from sar_swarm.sensing.gate import GateConfig, GateState
 from sar_swarm.sensing.observation import (
@@ -24,6 +24,7 @@ from sar_swarm.sensing.observation import (
     concentration,
     phase_std,
 )
+from tests.unit.sar_core.arrayphase import expected_phase
 
 Floats = NDArray[np.float64]
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sar_core.radio import array_axis, expected_phase
-from sar_swarm.sensing.coherence import PhasorWindow
-from sar_swarm.sensing.gate import GateConfig, phase_gate_row, step_phase_gate
+from sar_core.radio import array_axis
+from sar_swarm.sensing.gate import GateConfig, step_phase_gate
 from sar_swarm.sensing.tracker import TRACKER, TrackerConfig, correct, phase_of, predict, residuals, wrap
+from tests.unit.sar_core.arrayphase import expected_phase
+from tests.unit.sar_swarm.sensing.links import PhasorWindow, phase_gate_row
 
 Floats = NDArray[np.float64]
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sar_core.errors import ContractError, SarError
-from sar_eval.campaign.manifest import MANIFEST, Manifest, condition_name
+from sar_eval.campaign.manifest import MANIFEST, Manifest, condition_name, index_hashes
 from sar_eval.campaign.sources import first_difference
+from sar_eval.episode.conduct import index_file
 from sar_eval.episode.record import Record
 from sar_eval.scenario.episodeset import set_path
 from sar_eval.scenario.prepare import calibration_path, radio_path
@@ -30,8 +31,12 @@ _FILES: dict[str, tuple[str, tuple[Callable[[str], object], ...]]] = {
     "policy": ("policy", (str,)),
     "episode_set": ("episode_set", (set_path,)),
     "models": ("tier", (lambda tier: share_dir("models"),)),
+    "flight_rules": ("", (index_file,)),
+    "quality": ("", (index_file,)),
+    "safety": ("", (index_file,)),
 }
-"""Of each input the key of the configuration that names it, and what finds its files by that name."""
+"""Of each input the key of the configuration that names it, and what finds its files by that name; the constants of an
+index are named by themselves."""
 
 
 class Acceptance:
@@ -52,9 +57,11 @@ class Acceptance:
                 raise ContractError(f"{where}: {key}: {wrong}; these records are not of one experiment")
 
     def complaint(self, record: Record) -> str:
-        """By the hashes in the record's own configuration, and by what its vehicles said they were."""
+        """By the hashes in its configuration and its conduct, and by what its vehicles said they were."""
         flown = record.result.get("configuration")
-        return (self.edited(record.result, flown) if isinstance(flown, dict) else "") or self._other_autopilot(record)
+        if not isinstance(flown, dict):
+            return self._other_autopilot(record)
+        return self.edited(record.result, flown | _judged_by(record.result)) or self._other_autopilot(record)
 
     def edited(self, result: Mapping[str, Any], found: Mapping[str, Any]) -> str:
         """The first input whose hash, of those found, is not the manifest's, by the name of its file."""
@@ -88,10 +95,17 @@ class Acceptance:
         return "" if parted is None else f"{parted[0]} was changed: {parted[1]}, the campaign's {parted[2]}"
 
 
+def _judged_by(result: Mapping[str, Any]) -> dict[str, str]:
+    """Hashes of the constants that the terms of its conduct were worked out with; none where nothing was searched."""
+    conduct = result.get("conduct")
+    made = conduct.get("indices") if isinstance(conduct, dict) else None
+    return index_hashes(made) if isinstance(made, dict) else {}
+
+
 def _named(key: str, flown: Mapping[str, Any]) -> str:
     kind = key.removesuffix("_sha256")
     named_by, finders = _FILES[kind]
-    name = str(flown.get(named_by))
+    name = str(flown.get(named_by, kind))
     try:
         files = " or ".join(str(find(name)) for find in finders)
     except SarError:

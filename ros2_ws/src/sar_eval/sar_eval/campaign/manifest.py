@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from sar_eval import __version__
 from sar_eval.campaign.ledger import plain, write_whole
 from sar_eval.campaign.plan import CampaignPlan
 from sar_eval.campaign.sources import code, leaves, stage1_sources
+from sar_eval.episode.conduct import indices
 from sar_eval.scenario.model import SET_DECIDES, Episode
 from sar_eval.scenario.resources import share_dir
 from sar_eval.scenario.tiers import OWN, piloted, tier_named
@@ -29,9 +30,10 @@ from sar_swarm.piloting.patternlist import LEARNED, STANDARD, pattern_file
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
-RULE = 2
-"""How code is hashed: file by file, all that flies. A manifest that names no rule was hashed by the first one, package
-by package and one level deep; it can be read, merged and published, but not flown on."""
+RULE = 3
+"""What is hashed, and how: code file by file, all that flies, and every input. Rule 2 lacked the constants of the
+indices among the inputs. A manifest that names no rule was hashed by the first one, package by package and one level
+deep. Manifests of earlier rules can be read, merged and published, but not flown on."""
 CHOSEN = ("world", "pattern", "victim_absent", "episode_set")
 """Keys of a scenario that differ between the conditions of a campaign."""
 
@@ -123,9 +125,10 @@ def _condition(sample: Episode) -> str:
 
 
 def input_hashes(episode: Episode) -> dict[str, Any]:
-    """Hashes of the files an episode is flown with."""
+    """Hashes of the files an episode is flown with, and judged by."""
     resolved = episode.resolved()
     found = {key: value for key, value in resolved.items() if key.endswith("_sha256") or key == "episode_set"}
+    found |= index_hashes(indices().sha256)
     if episode.tier == "gazebo":
         folder = share_dir("models")
         models = {f.relative_to(folder).as_posix(): file_sha256(f) for f in folder.rglob("*") if f.is_file()}
@@ -136,6 +139,11 @@ def input_hashes(episode: Episode) -> dict[str, Any]:
     if tier not in OWN and not tier.backend.startswith("sar_gazebo."):
         found["tier_sha256"] = file_sha256(tier.file)
     return found
+
+
+def index_hashes(files: Mapping[str, str]) -> dict[str, str]:
+    """Of the constants of the indices, as a record names them by file."""
+    return {f"{Path(name).stem}_sha256": digest for name, digest in files.items()}
 
 
 def _stage1_inputs(stage1: Stage1) -> dict[str, Any]:
@@ -216,7 +224,7 @@ def check_same(here: Manifest, wanted: Manifest, where: Path) -> None:
         return
     if here.rule != wanted.rule:
         raise InputError(
-            f"{where}: holds a campaign whose code was hashed by rule {here.rule}, this version hashes by rule "
+            f"{where}: holds a campaign that was hashed by rule {here.rule}, this version hashes by rule "
             f"{wanted.rule}; choose another folder, or go on with the version it was begun with"
         )
     old, new = dict(leaves(here.decides)), dict(leaves(wanted.decides))

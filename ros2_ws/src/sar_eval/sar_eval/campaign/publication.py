@@ -28,7 +28,7 @@ from typing import Any
 
 from sar_analysis.bags.textfiles import read_text, write_compressed
 from sar_analysis.render.figures import draw_figures
-from sar_analysis.render.markdown import results_markdown, tables_markdown
+from sar_analysis.render.markdown import pages
 from sar_analysis.render.wholefolder import FolderKind
 from sar_analysis.results.document import build_results
 from sar_analysis.results.optimality import load_reference
@@ -215,8 +215,8 @@ def write_findings(folder: Path) -> None:
     hidden = campaign_erratum(folder) if table.episodes[0].schema == OLD_DEFINITIONS else []
     document = build_results(table, reference=oracle, stage1=Stage1Prediction(ROWS, rows), erratum=hidden)
     (folder / "results.json").write_text(document.text(), encoding="utf-8")
-    (folder / "RESULTS.md").write_text(results_markdown(document), encoding="utf-8")
-    (folder / "TABLES.md").write_text(tables_markdown(document), encoding="utf-8")
+    for name, text in pages(document).items():
+        (folder / name).write_text(text, encoding="utf-8")
     for picture in draw_figures(document.result, folder / FIGURES):
         if picture.suffix not in FOLDER.endings:
             picture.unlink()

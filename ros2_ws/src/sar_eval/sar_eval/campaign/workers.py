@@ -297,9 +297,3 @@ class WorkerCrew:
             worker.process.kill()
             worker.process.join()
         self._workers.clear()
-
-
-def rss_and_files(pid: int) -> tuple[int, int]:
-    """Resident memory in bytes and open files of a process (Linux)."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE"), len(os.listdir(f"/proc/{pid}/fd"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +14,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from sar_core.errors import ContractError, InputError, MissingDependencyError
+from sar_core.indices import load_indices
 from sar_eval.cli.console import Json, bar, err, note, out, say
+from sar_eval.scenario.resources import share_dir
 
 prereg_app = typer.Typer(
     no_args_is_help=True,
@@ -44,6 +47,15 @@ def analyze(
         list[str] | None,
         typer.Option(help="Column that tells conditions apart, such as world or pattern; may be repeated."),
     ] = None,
+    terms: Annotated[
+        Path | None, typer.Option(help="CSV to write: the terms of conduct of each mission that searched.")
+    ] = None,
+    indices: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of constants for them, like configs/indices; a record has its own only, a bag takes any."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Turn bags into a tidy table, one row per mission, and say what each condition comes to.
@@ -63,6 +75,11 @@ def analyze(
     groups = summary.summarise(table.episodes, tuple(by) if by else summary.CONDITION)
     if csv is not None:
         table.to_csv(csv)
+    if terms is not None:
+        constants = load_indices(indices or share_dir("configs") / "indices")
+        _library("table").write_csv(table.conduct(constants), terms)
+    elif indices is not None:
+        raise InputError("--indices: give --terms FILE too, which is written with these constants")
     if as_json:
         figures = [row for group in groups for row in group.rows()]
         told = {"counts": table.counts(), "warnings": table.warnings(), "episodes": table.rows(), "summary": figures}
@@ -115,7 +132,7 @@ def mission_table(table: Any, tiers: str) -> Table:
 
 def adr149(
     source: Annotated[Path, typer.Argument(help="Stage-1 results (JSONL), bags, or episode records.")],
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Bootstrap seed.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -142,20 +159,27 @@ def adr149(
             view.add_column(head, overflow="fold")
         for item in row.metrics:
             figure, label = item.figure, _library("metrics.catalogue").METRICS[item.metric].label
+            label = label.replace(" as ADR-149 has it", "")
+            timed = item.horizon_s is not None
             cells = ("none", "", item.why) if figure is None else _ten_cells(wording, item.metric, figure)
-            view.add_row(*map(escape, (label.replace(" as ADR-149 has it", ""), *cells)))
+            view.add_row(*map(escape, (f"{label}, median" if timed else label, *cells)))
+            if timed:
+                mean = _ten_cells(wording, item.metric, item.mean)
+                view.add_row(*map(escape, (f"{label}, mean up to {item.horizon_s:g} s", *mean)))
         out.print(view)
 
 
 def _ten_cells(wording: Any, key: str, figure: Any) -> tuple[str, str, str]:
     drawn = "" if figure.resamples is None else f", {figure.resamples} resamples, seed {figure.seed}"
-    return wording.spread(key, figure), f"{figure.n} {figure.unit}", f"{figure.method}{drawn}"
+    value = wording.spread(key, figure) if math.isfinite(figure.value) else "not reached"
+    return value, f"{figure.n} {figure.unit}", f"{figure.method}{drawn}"
 
 
 def _ten_plain(row: Any) -> dict[str, Any]:
-    metrics = [
-        {"metric": m.metric, "figure": None if m.figure is None else m.figure.plain, "why": m.why} for m in row.metrics
-    ]
+    def plain(figure: Any) -> dict[str, Any] | None:
+        return None if figure is None else dict(figure.plain)
+
+    metrics = [{**m._asdict(), "figure": plain(m.figure), "mean": plain(m.mean)} for m in row.metrics]
     return {**row._asdict(), "metrics": metrics}
 
 
@@ -315,7 +339,7 @@ def tiergap(
     with err.status("reading the bags"):
         found = _library("results.tiergap").compare(first, second)
     if as_json:
-        print(json.dumps(asdict(found)))
+        print(json.dumps(found.plain, allow_nan=False))
     else:
         say(_library("render.stagetables").tier_gap_markdown(found))
 

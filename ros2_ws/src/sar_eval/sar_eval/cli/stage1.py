@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from sar_core.errors import InputError
@@ -209,14 +208,10 @@ def fit_observations(
         shown = None if picture is None else os.path.relpath(picture, page.parent)
         page.write_text(as_page(model, digest, rows, check, shown), encoding="utf-8")
     if as_json:
-        print(json.dumps({"out": str(target), "sha256": digest, "residuals": [_plain(asdict(row)) for row in rows]}))
+        print(json.dumps({"out": str(target), "sha256": digest, "residuals": [row.plain for row in rows]}))
         return
     out.print(_residual_table(rows, flights, check, model.world))
     say(f"{target}: fitted on {flights} flights, sha256 {digest}")
-
-
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: "inf" if isinstance(v, float) and math.isinf(v) else v for k, v in values.items()}
 
 
 def _residual_table(rows: list[Any], flights: int, check: int, world: str) -> Table:
@@ -226,15 +221,14 @@ def _residual_table(rows: list[Any], flights: int, check: int, world: str) -> Ta
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), min_width=len(title))
     for head in ("sigma", "kappa", "victims"):
         table.add_column(head, justify="right")
-    for head in ("found\nflown, foretold", "median time s\nflown, foretold", "median error m\nflown, foretold"):
-        table.add_column(head, justify="right")
-    table.add_column("false alarms per flight\nflown, foretold", justify="right")
+    for head in ("issued", "median time s", "median error m", "decoy alarms per flight"):
+        table.add_column(f"{head}\nflown; foretold", justify="right")
     for row in rows:
         table.add_row(
             f"{row.sigma:g}",
             f"{row.kappa:g}",
             str(row.victims),
-            pair(row.issued, row.issued_foretold, "{:.0%}"),
+            escape(pair(row.issued, row.issued_foretold, "{:.0%}")),
             pair(row.time_s, row.time_foretold_s, "{:.0f}"),
             pair(row.error_m, row.error_foretold_m, "{:.1f}"),
             pair(row.alarms_per_flight, row.alarms_foretold, "{:.2f}"),

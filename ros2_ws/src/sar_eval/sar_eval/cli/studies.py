@@ -103,12 +103,13 @@ def _plain(summary: Any) -> dict[str, Any]:
 
 def _table(summary: Any, title: str) -> Table:
     from sar_analysis.metrics.catalogue import metric
-    from sar_analysis.render.method import how
+    from sar_analysis.render.method import how, shortfalls
     from sar_analysis.render.wording import bare, number
+    from sar_analysis.results.summary import ONE_KIND
     from sar_eval.studies.missions import KEYS
 
     found = [getattr(summary, field) for field in KEYS]
-    table = Table(title=title, caption=how(found))
+    table = Table(title=title, caption=f"{how(found)} {shortfalls(found)}".rstrip())
     for name in ("figure", "value", "95 % interval"):
         table.add_column(name)
     valid = summary.missions - summary.invalid
@@ -117,13 +118,13 @@ def _table(summary: Any, title: str) -> Table:
         found = getattr(summary, field)
         label = f"median {metric(key).heading}" if metric(key).aggregate == "median time" else metric(key).heading
         if found is None:
-            table.add_row(label, "n/a", "")
+            table.add_row(label, "n/a", ONE_KIND if metric(key).mixed else "")
             continue
         value = "not reached" if math.isinf(found.value) else number(key, found.value)
         low, high = ("not reached" if math.isinf(end) else bare(key, end) for end in (found.low, found.high))
         table.add_row(label, value, f"{low} to {high}")
     for kind, count in sorted(summary.false_alarms_by_kind.items()):
-        table.add_row(f"false alarms from a {kind.replace('_', ' ')}", str(count), "")
+        table.add_row(f"decoy alarms from a {kind.replace('_', ' ')}", str(count), "")
     for name in summary.collided:
         table.add_row("collision in", name, "")
     return table
@@ -188,20 +189,35 @@ def gate_study(
             lambda n, of: progress.update(task, completed=n, total=of),
         )
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "gate.json").write_text(json.dumps(rows, indent=1) + "\n")
+    told = json.dumps([row.plain for row in rows], indent=1, allow_nan=False)
+    (folder / "gate.json").write_text(told + "\n")
     draw_gate_study(rows, world, folder / "gate.png")
-    table = Table(title=f"Stage 2 (embedded): {world}, gate on against forced open, {count} missions each, paired")
-    for name in ("kappa", "found: on, open", "difference (95 %)", "false alarms: on, open", "difference (95 %)"):
+    out.print(_gate_table(rows, world))
+
+
+def _gate_table(rows: list[Any], world: str) -> Table:
+    from sar_analysis.render.method import how, shortfalls
+
+    title = f"Stage 2 (embedded): {world}, gate on against forced open, paired; per mission, with 95 % intervals"
+    figures = [figure for row in rows for arms in row.counts.values() for figure in arms]
+    caption = f"{how(figures)} {shortfalls(figures)}".rstrip()
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+    for name in ("kappa", "missions (invalid)", "per mission", "on", "forced open", "on minus open"):
         table.add_column(name)
     for row in rows:
-        cells = [f"{row['kappa']:g}"]
-        for key in ("found", "false_alarms"):
-            gap = row[f"{key}_difference"]
-            cells.append(f"{row[f'{key}_on']:.3f}, {row[f'{key}_forced_open']:.3f}")
-            told = "no interval" if gap["low"] is None else f"{gap['low']:+.3f} to {gap['high']:+.3f}"
-            cells.append(f"{gap['value']:+.3f} ({told})")
-        table.add_row(*cells)
-    out.print(table)
+        for name, arms in row.counts.items():
+            head = (f"{row.kappa:g}", f"{row.missions} ({row.invalid})") if name == next(iter(row.counts)) else ("", "")
+            cells = (
+                _with_ends(figure, form) for figure, form in zip(arms, ("{:.3f}", "{:.3f}", "{:+.3f}"), strict=True)
+            )
+            table.add_row(*head, name.replace("_", " "), *cells)
+    return table
+
+
+def _with_ends(figure: Any, form: str = "{:.3f}") -> str:
+    """Value and interval; an end that cannot be given is open."""
+    low, high = (form.format(end) if math.isfinite(end) else "open" for end in (figure.low, figure.high))
+    return f"{form.format(figure.value)} \\[{low}, {high}]"
 
 
 def views(
@@ -249,9 +265,13 @@ def _plain_view(row: Any) -> dict[str, Any]:
 
 
 def _view_table(rows: list[Any], title: str) -> Table:
+    from sar_analysis.render.method import how
+
+    shown = [figure for row in rows for figure in (row.median_m, row.cep95_m, row.rms_m, row.far.exact)]
     caption = (
-        "m, 95 % over trials; far: % beyond 10 m; CRLB bounds the rms; 1/√N: the median expected from that of two at "
-        "right angles. Trials without a fix are infinitely far, and left out of the rms alone."
+        "m; each trial is a layout of its own. far: % beyond 10 m, exact; CRLB bounds the rms; 1/√N: the median "
+        "expected from that of two at right angles; intervals of both in views.json. Trials without a fix are "
+        f"infinitely far, and left out of the rms alone. {how(shown)}"
     )
     layout: dict[str, Any] = {"title_justify": "left", "caption_justify": "left", "box": None, "padding": (0, 1, 0, 0)}
     table = Table(title=title, caption=caption, **layout)
@@ -266,8 +286,8 @@ def _view_table(rows: list[Any], title: str) -> Table:
             _metres(row.cep95_m),
             "n/a" if row.rms_m is None else _metres(row.rms_m),
             *((str(row.fixed),) if partly else ()),
-            f"{100.0 * row.far.value:.0f}",
-            *("" if value is None else _short(value) for value in (row.crlb_m, row.root_m)),
+            f"{100.0 * row.far.value:.0f} ({100.0 * row.far.exact.low:.0f}-{100.0 * row.far.exact.high:.0f})",
+            *("" if found is None else _short(found.value) for found in (row.crlb_m, row.root_m)),
         )
     return table
 
@@ -309,15 +329,29 @@ def reliability(
     judged = {which: judge_confidence(results, which) for which in ("first", "last")}
     draw_reliability(results, picture)
     if as_json:
-        print(json.dumps(judged))
+        print(json.dumps({which: found.plain for which, found in judged.items()}, allow_nan=False))
         return
-    for which, figures in judged.items():
-        told = ", ".join(
-            f"{name.replace('_', ' ')} {value if isinstance(value, int) else f'{value:.3f}'}"
-            for name, value in figures.items()
-        )
-        say(f"{which} word on each transmitter and mission: {told}")
+    out.print(_confidence_table(judged))
     say(f"{picture} written")
+
+
+def _confidence_table(judged: dict[str, Any]) -> Table:
+    """A word per column, a figure per line."""
+    from sar_analysis.render.method import how
+
+    names = ("right", "expected_calibration_error", "brier_skill", "auroc")
+    found = [getattr(figures, name) for figures in judged.values() for name in names]
+    table = Table(caption=how(found), caption_justify="left")
+    for name in ("one report per transmitter and mission", *(f"{which} word" for which in judged)):
+        table.add_column(name)
+    table.add_row("reports", *(str(figures.reports) for figures in judged.values()))
+    for name in names:
+        cells = (getattr(figures, name) for figures in judged.values())
+        label = {"right": "share right", "brier_skill": "Brier skill", "auroc": "AUROC"}.get(
+            name, name.replace("_", " ")
+        )
+        table.add_row(label, *("none: all alike" if cell is None else _with_ends(cell) for cell in cells))
+    return table
 
 
 def field(as_json: Json = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from array import array
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,20 @@ from sar_swarm.piloting.controller import Command
 Floats = NDArray[np.float64]
 
 
-@functools.cache
+def index_file(name: str) -> Path:
+    """The file of a system's constants, such as "safety"."""
+    return share_dir("configs") / "indices" / f"{name}.yaml"
+
+
 def indices() -> Indices:
-    """The constants this installation carries."""
-    return load_indices(share_dir("configs") / "indices")
+    """The constants this installation carries; read again where a file has changed since the last call."""
+    folder = share_dir("configs") / "indices"
+    return _loaded(folder, tuple((f, f.stat().st_mtime_ns, f.stat().st_size) for f in sorted(folder.glob("*.yaml"))))
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(folder: Path, stamps: tuple[tuple[Path, int, int], ...]) -> Indices:
+    return load_indices(folder)
 
 
 class ConductLog:

@@ -339,9 +339,9 @@ def quantiles(values: Sequence[float]) -> dict[str, float] | None:
 
 def launcher_of(tier: str) -> Launcher:
     """What brings the vehicles of a tier to life: containers that wait for orders, or processes of our own."""
-    hangar = os.environ.get("SAR_HANGAR")
-    if hangar:
-        return ContainerVehicles(Path(hangar))
+    orders = os.environ.get("SAR_HANGAR")
+    if orders:
+        return ContainerVehicles(Path(orders))
     return Processes(find_px4() if tier == "sih" else None)
 
 

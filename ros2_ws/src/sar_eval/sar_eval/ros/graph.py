@@ -134,21 +134,14 @@ class Graph:
     def alive(self) -> bool:
         return any(process.is_alive() for process in self.processes.values())
 
-    def wait_until_ready(self) -> float:
-        """Seconds from the start of the processes to the first tick; inf if they end without one."""
-        while not math.isfinite(self._ready_s) and self._flying():
-            time.sleep(POLL_S)
-        return self._ready_s
-
-    def _flying(self) -> bool:
-        """Whether the record is still to come; notes in passing when the first tick began."""
-        if not math.isfinite(self._ready_s) and self.file.with_suffix(STARTED).exists():
-            self._ready_s = time.monotonic() - self._began_s
-        return not self.ended
-
     @property
     def ended(self) -> bool:
-        """Whether the outcome is there: the record; or, where nobody is left to write one, the bag that says so."""
+        """Whether the outcome is there: the record; or, where nobody is left to write one, the bag that says so.
+
+        Notes in passing when the first tick began.
+        """
+        if not math.isfinite(self._ready_s) and self.file.with_suffix(STARTED).exists():
+            self._ready_s = time.monotonic() - self._began_s
         if self.file.exists() or not self.alive:
             return True
         if not math.isfinite(self._ready_s):
@@ -179,7 +172,7 @@ class Graph:
         """The record, once the manager has written it, or is gone and the others have done their part."""
         reason = None
         asked_s = watched_s = -math.inf
-        while self._flying():
+        while not self.ended:
             reason = stop() if stop is not None else None
             if reason is not None and time.monotonic() - asked_s > ASK_AGAIN_S:
                 asked_s = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -55,8 +56,12 @@ def run_nodes(
             return RunError.exit_code
         gc.freeze()
         spin(shells)
-        record = next((shell.record for shell in shells if isinstance(shell, ManagerNode)), None)
-        return 0 if record is None or record.result["valid"] else RunError.exit_code
+        manager = next((shell for shell in shells if isinstance(shell, ManagerNode)), None)
+        if manager is None or manager.record is None:
+            return 0
+        if not manager.values["record_file"]:
+            print(json.dumps(manager.record.as_dict()), flush=True)
+        return 0 if manager.record.result["valid"] else RunError.exit_code
     except KeyboardInterrupt:
         return RunError.exit_code
     except (SarError, ParameterException) as error:

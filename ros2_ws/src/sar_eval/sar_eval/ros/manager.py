@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -208,7 +207,8 @@ class ManagerNode(Shell):
         if waiting and time.monotonic() - self.ended_s < patience_s:
             return
         self.record = self.make_record(self.ended)
-        write_record(self.record, self.values["record_file"])
+        if self.values["record_file"]:
+            write_record(self.record, self.values["record_file"])
         self.finish()
 
     def make_record(self, end: EpisodeEnd) -> Record:
@@ -235,11 +235,7 @@ class ManagerNode(Shell):
 
 
 def write_record(record: Record, file: str) -> None:
-    """One JSON line, in a file whole or not at all, or on standard output."""
-    line = json.dumps(record.as_dict())
-    if not file:
-        print(line, file=sys.stdout, flush=True)
-        return
+    """One JSON line in a file, whole or not at all."""
     partial = Path(f"{file}.partial")
-    partial.write_text(line + "\n", encoding="utf-8")
+    partial.write_text(json.dumps(record.as_dict()) + "\n", encoding="utf-8")
     partial.replace(file)

@@ -1,4 +1,4 @@
-"""One vehicle of the fleet behind MAVLink: its commander, its errand, its frame, its parameters, its reports.
+"""One vehicle of the fleet behind MAVLink: its commander, its route, its frame, its parameters, its reports.
 
 Inside, places are NED of the fleet's frame; outside, they are latitude, longitude and the vehicle's own local frame,
 whose origin it chose when it started, as PX4 does, until someone sets another one.
@@ -19,7 +19,7 @@ from sar_core.geodesy import Origin, to_global, to_local
 from sar_eval.sitl import commander
 from sar_eval.sitl.commander import BatteryLevel, CommanderState, Condition, FlightMode, Text
 from sar_eval.sitl.link import MavlinkLink
-from sar_eval.sitl.navigator import Errand, NavigatorPlace, go_on, reached, set_out, setpoint, stand_still
+from sar_eval.sitl.navigator import NavigatorPlace, Route, go_on, reached, set_out, setpoint, stand_still
 from sar_eval.sitl.paramtable import BATTERY_THRESHOLDS, ParamTable
 from sar_eval.sitl.telemetry import HEARTBEAT, MAKERS, Point, Quaternion, VehicleReport, euler, number_of
 from sar_sim.vehicle.autopilot import SP_POS
@@ -101,8 +101,8 @@ class Craft:
         self.origin = self.global_of(first.position)
         self.home: Point = first.position
         self._chance = chance
-        self._errand: Errand | None = None
-        self._errand_of: tuple[FlightMode, bool] | None = None
+        self._route: Route | None = None
+        self._route_of: tuple[FlightMode, bool] | None = None
         self._waited = False
         self._makers = {number_of(m, name): maker for name, maker in MAKERS.items()}
         self.parameters_changed()
@@ -171,41 +171,41 @@ class Craft:
         """Ask the commander for a mode, with the place it is about."""
         answer = commander.request_mode(self.state, mode, self.condition, self.rules)
         if answer.result is commander.CommandResult.ACCEPTED:
-            self.state, self.goal, self._errand_of = answer.state, goal, None
+            self.state, self.goal, self._route_of = answer.state, goal, None
         self.say(answer.text)
         return answer
 
     def think(self, sight: Sight) -> Floats:
-        """Look, mind the failsafes, go on with the errand; returns the setpoint row to fly."""
+        """Look, mind the failsafes, go on with the route; returns the setpoint row to fly."""
         self.sight = sight
         self._strike()
         self.state, texts = commander.watch(self.state, self.condition, self.rules)
         self.say(*texts)
         if self.state.mode is FlightMode.OFFBOARD:
-            self._errand_of = None
+            self._route_of = None
             return self.stream_row
-        errand = self._current_errand()
+        route = self._current_route()
         if self.state.mode is FlightMode.TAKEOFF and self.state.armed and not sight.landed:
-            last = errand.legs[-1]
+            last = route.legs[-1]
             if reached(last, sight.position, math.inf):
                 self.enter(FlightMode.HOLD, last.goal)
-                errand = self._current_errand()
+                route = self._current_route()
         if not self.state.armed or (sight.landed and self.state.mode is not FlightMode.TAKEOFF):
             return stand_still()
-        return setpoint(errand, sight.position, self.home[2], self.speeds)
+        return setpoint(route, sight.position, self.home[2], self.speeds)
 
-    def _current_errand(self) -> Errand:
+    def _current_route(self) -> Route:
         key = (self.state.mode, self.state.armed)
         here = self.sight
-        if self._errand is None or key != self._errand_of:
+        if self._route is None or key != self._route_of:
             goal = self.goal if self.state.failsafe is None else None
             if self.state.mode is FlightMode.TAKEOFF and goal is None:
                 goal = self.take_off_goal(math.nan)
             place = NavigatorPlace(here.position, here.velocity, euler(here.attitude)[2])
-            self._errand = set_out(self.state.mode, place, self.home, goal, self.speeds, self.way_home)
-            self._errand_of = key
-        self._errand = go_on(self._errand, here.position, self.way_home.reached_m)
-        return self._errand
+            self._route = set_out(self.state.mode, place, self.home, goal, self.speeds, self.way_home)
+            self._route_of = key
+        self._route = go_on(self._route, here.position, self.way_home.reached_m)
+        return self._route
 
     def _strike(self) -> None:
         """SAR_AFTER: the hooks that spoil clock and links wait until so long after arming, and then stay."""

@@ -1,4 +1,4 @@
-"""From a mode to a setpoint: small errands made of legs, where PX4 has a navigator and flight tasks.
+"""From a mode to a setpoint: small routes made of legs, where PX4 has a navigator and flight tasks.
 
 Everything is local NED of the simulator, metres. A setpoint is a row as the position controller takes it: position,
 velocity, acceleration, yaw, yaw rate; NaN is not commanded.
@@ -59,7 +59,7 @@ class Leg:
 
 
 @dataclass(frozen=True)
-class Errand:
+class Route:
     """Legs still to fly; the last one is held for ever."""
 
     legs: tuple[Leg, ...]
@@ -98,20 +98,20 @@ def return_height(distance_m: float, height_m: float, way: Return) -> float:
 
 def set_out(
     mode: FlightMode, here: NavigatorPlace, home: Point, goal: Point | None, speeds: Speeds, way: Return
-) -> Errand:
-    """The errand of a mode that begins now; a goal is where the user wants to hold or how high to take off."""
+) -> Route:
+    """The route of a mode that begins now; a goal is where the user wants to hold or how high to take off."""
     north, east, _ = here.position
     if mode is FlightMode.TAKEOFF and goal is not None:
-        return Errand((Leg((north, east, goal[2]), climb_mps=speeds.takeoff),), here.yaw)
+        return Route((Leg((north, east, goal[2]), climb_mps=speeds.takeoff),), here.yaw)
     if mode is FlightMode.LAND:
-        return Errand((Leg(braking_point(here), sink=True),), here.yaw)
+        return Route((Leg(braking_point(here), sink=True),), here.yaw)
     if mode is FlightMode.RTL:
         distance = math.hypot(north - home[0], east - home[1])
         down = home[2] - return_height(distance, home[2] - here.position[2], way)
         stop = braking_point(here)
         over_home = (home[0], home[1], down)
-        return Errand((Leg((stop[0], stop[1], down)), Leg(over_home), Leg(home, sink=True)), here.yaw)
-    return Errand((Leg(goal if goal is not None else braking_point(here)),), here.yaw)
+        return Route((Leg((stop[0], stop[1], down)), Leg(over_home), Leg(home, sink=True)), here.yaw)
+    return Route((Leg(goal if goal is not None else braking_point(here)),), here.yaw)
 
 
 def reached(leg: Leg, here: Point, radius_m: float) -> bool:
@@ -119,18 +119,18 @@ def reached(leg: Leg, here: Point, radius_m: float) -> bool:
     return near and not leg.sink and abs(leg.goal[2] - here[2]) <= HEIGHT_REACHED_M
 
 
-def go_on(errand: Errand, here: Point, radius_m: float) -> Errand:
-    """The same errand, without a leg that is done."""
-    if len(errand.legs) > 1 and reached(errand.legs[0], here, radius_m):
-        return replace(errand, legs=errand.legs[1:])
-    return errand
+def go_on(route: Route, here: Point, radius_m: float) -> Route:
+    """The same route, without a leg that is done."""
+    if len(route.legs) > 1 and reached(route.legs[0], here, radius_m):
+        return replace(route, legs=route.legs[1:])
+    return route
 
 
-def setpoint(errand: Errand, here: Point, home_down: float, speeds: Speeds) -> Floats:
+def setpoint(route: Route, here: Point, home_down: float, speeds: Speeds) -> Floats:
     """What to command now: a point ahead at the distance that makes the position controller fly the wanted speed."""
-    leg = errand.legs[0]
+    leg = route.legs[0]
     row = np.full(SETPOINT, np.nan)
-    row[SP_YAW] = errand.yaw
+    row[SP_YAW] = route.yaw
     along = (leg.goal[0] - here[0], leg.goal[1] - here[1])
     distance = math.hypot(*along)
     share = min(1.0, speeds.cruise / speeds.gain_xy / distance) if distance > 0.0 else 1.0

@@ -12,6 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sar_analysis.render.method import how, shortfalls
+from sar_analysis.render.wording import OPEN
+from sar_analysis.stats import clustered
+from sar_analysis.stats.interval import Interval
 from sar_core.errors import MissingDependencyError
 from sar_core.streams import stream
 from sar_eval.stage1.fitflights import FitFlight
@@ -23,6 +27,7 @@ Floats = NDArray[np.float64]
 COLUMNS = 120
 DRAWS = 200
 """Fates drawn for each victim of a flight."""
+DRAWN = "drawn fates"
 
 
 @dataclass(frozen=True)
@@ -30,20 +35,33 @@ class Residual:
     """One noise level on flights not used for the fit: what was flown beside what the statistics foretell.
 
     Shares are of victims issued, right or not; times (s) and errors (m) are medians, infinite where most victims were
-    not issued, None where none was.
+    not issued, None where none was. Every flight has a layout of its own, over which the intervals are.
     """
 
     sigma: float
     kappa: float
     victims: int
-    issued: float | None
-    issued_foretold: float | None
-    time_s: float | None
-    time_foretold_s: float | None
-    error_m: float | None
-    error_foretold_m: float | None
-    alarms_per_flight: float | None
-    alarms_foretold: float | None
+    issued: Interval | None
+    issued_foretold: Interval | None
+    time_s: Interval | None
+    time_foretold_s: Interval | None
+    error_m: Interval | None
+    error_foretold_m: Interval | None
+    alarms_per_flight: Interval | None
+    alarms_foretold: Interval | None
+
+    @property
+    def figures(self) -> dict[str, Interval | None]:
+        """All but the level and how many victims there were."""
+        return {name: value for name, value in vars(self).items() if name not in ("sigma", "kappa", "victims")}
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As JSON holds it: a median that was never reached is "inf"."""
+        told = {name: None if found is None else dict(found.plain) for name, found in self.figures.items()}
+        for found in filter(None, told.values()):
+            found["value"] = "inf" if found["value"] is None else found["value"]
+        return {**vars(self), **told}
 
 
 def check(model: Observations, flights: Sequence[FitFlight], bodies: Floats) -> list[Residual]:
@@ -51,53 +69,78 @@ def check(model: Observations, flights: Sequence[FitFlight], bodies: Floats) -> 
     rows = []
     for level, (sigma, kappa) in enumerate(model.levels):
         mine = [flight for flight in flights if flight.level == level]
-        flown, foretold, errors, drawn_errors = [], [], [], []
-        alarms, alarms_foretold = 0, 0.0
+        flown, foretold, errors, drawn_errors = _Values(), _Values(), _Values(), _Values()
+        alarms, alarms_foretold = _Values(), _Values()
         for flight in mine:
             track = np.array(flight.track)
             for number, seen in enumerate(flight.sightings):
                 if seen.kind != VICTIM:
-                    alarms += seen.time_s is not None
-                    alarms_foretold -= math.expm1(-model.alarm_rate_per_s[seen.kind][level] * flight.search_s)
+                    alarms.add(flight, [seen.time_s is not None])
+                    rate_per_s = model.alarm_rate_per_s[seen.kind][level]
+                    alarms_foretold.add(flight, [-math.expm1(-rate_per_s * flight.search_s)])
                     continue
-                flown.append(math.inf if seen.time_s is None else seen.time_s)
-                errors += [] if seen.error_m is None else [seen.error_m]
+                flown.add(flight, [math.inf if seen.time_s is None else seen.time_s])
+                errors.add(flight, [] if seen.error_m is None else [seen.error_m])
                 u, v = stream("fit check", flight.seed, number).random((2, DRAWS))
                 far = heard_as_m(nearest_m(bodies, track, np.array([seen.x, seen.y, seen.z])), seen.power_db)
                 times = [first_report_s(model, level, far, flight.search_s, float(x)) for x in u]
-                foretold += [math.inf if t is None else t for t in times]
-                drawn_errors += [
-                    draw_error(model.errors[level], float(x))[0] for x, t in zip(v, times, strict=True) if t is not None
-                ]
+                foretold.add(flight, [math.inf if t is None else t for t in times])
+                came = [float(x) for x, t in zip(v, times, strict=True) if t is not None]
+                drawn_errors.add(flight, [draw_error(model.errors[level], x)[0] for x in came])
         rows.append(
             Residual(
                 sigma,
                 kappa,
-                len(flown),
-                _share(flown),
-                _share(foretold),
-                _median(flown),
-                _median(foretold),
-                _median(errors),
-                _median(drawn_errors),
-                alarms / len(mine) if mine else None,
-                alarms_foretold / len(mine) if mine else None,
+                len(flown.values),
+                _share(flown, "victims"),
+                _share(foretold, DRAWN),
+                _median(flown, "victims"),
+                _median(foretold, DRAWN),
+                _median(errors, "issued victims"),
+                _median(drawn_errors, DRAWN),
+                _per_flight(alarms, mine),
+                _per_flight(alarms_foretold, mine),
             )
         )
     return rows
 
 
-def _share(times: list[float]) -> float | None:
-    return sum(map(math.isfinite, times)) / len(times) if times else None
+class _Values:
+    """Numbers with the seed of the flight, which is its layout, that each is from."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.layouts: list[int] = []
+
+    def add(self, flight: FitFlight, values: Sequence[float]) -> None:
+        self.values += values
+        self.layouts += [flight.seed] * len(values)
 
 
-def _median(values: list[float]) -> float | None:
-    return float(np.quantile(values, 0.5, method="inverted_cdf")) if values else None
+def _share(times: _Values, unit: str) -> Interval | None:
+    came = np.isfinite(times.values)
+    return clustered.share(came, 1, times.layouts, unit=unit) if came.size else None
+
+
+def _median(found: _Values, unit: str) -> Interval | None:
+    return clustered.quantile(found.values, 0.5, found.layouts, unit=unit) if found.values else None
+
+
+def _per_flight(counts: _Values, flights: Sequence[FitFlight]) -> Interval | None:
+    """Events, or chances of one, per flight; those that are no counts have a mean's interval."""
+    if not flights:
+        return None
+    seeds = [flight.seed for flight in flights]
+    totals = np.array([sum(v for v, at in zip(counts.values, counts.layouts, strict=True) if at == s) for s in seeds])
+    if (totals == np.floor(totals)).all():
+        return clustered.rate(totals, 1, seeds, unit="flight")
+    return clustered.mean(totals, seeds, unit="flights", bounds=(0.0, math.inf))
 
 
 def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights: int, picture: str | None) -> str:
     """The check as a page of Markdown; ``picture`` is how the page reaches it."""
     pairs = ("issued", "median time", "median error", "decoy alarms per flight")
+    figures = [figure for row in rows for figure in row.figures.values()]
     heads = ("sigma", "kappa", "victims", *(f"{name}: flown, foretold" for name in pairs))
     lines = [
         f"# {model.name}: what Stage 1 knows of sensing, and how well",
@@ -106,7 +149,8 @@ def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights:
             "Made by `sar-eval fit-observations`; the flights' seeds belong to calibration, no evaluation contains "
             f"them. Stage 2 (embedded), {model.world}: fitted on {len(model.seeds)} full-chain flights "
             f"({', '.join(model.patterns)}), checked on {flights} others. "
-            f"Victims never issued count as infinitely late; {DRAWS} fates are drawn for each. "
+            f"Victims never issued count as infinitely late; {DRAWS} fates are drawn for each. Every flight has a "
+            f"layout of its own. {how(figures)} {shortfalls(figures)} "
             f"sha256 `{digest}`, radio `{model.radio_sha256[:12]}`, calibration `{model.calibration_sha256[:12]}`.",
             COLUMNS,
             break_on_hyphens=False,
@@ -140,19 +184,20 @@ def as_page(model: Observations, digest: str, rows: Sequence[Residual], flights:
     return "\n".join(lines) + "\n"
 
 
-def pair(flown: float | None, foretold: float | None, form: str) -> str:
-    """Two figures side by side, in words where there is none."""
+def pair(flown: Interval | None, foretold: Interval | None, form: str) -> str:
+    """Two figures side by side with their intervals, in words where there is none."""
 
-    def told(value: float | None) -> str:
-        if value is None:
-            return "none"
-        return "never" if math.isinf(value) else form.format(value)
+    def told(value: float) -> str:
+        return OPEN if math.isnan(value) else "never" if math.isinf(value) else form.format(value)
 
-    return f"{told(flown)}, {told(foretold)}"
+    def held(found: Interval | None) -> str:
+        return "none" if found is None else f"{told(found.value)} [{told(found.low)}, {told(found.high)}]"
+
+    return f"{held(flown)}; {held(foretold)}"
 
 
 def draw_check(model: Observations, rows: Sequence[Residual], picture: Path) -> None:
-    """Flown against foretold by level: share found, median time, median error."""
+    """Flown against foretold by level: share issued, median time, median error."""
     try:
         import matplotlib
     except ImportError:
@@ -163,8 +208,8 @@ def draw_check(model: Observations, rows: Sequence[Residual], picture: Path) -> 
     from matplotlib import pyplot
 
     def numbers(name: str) -> list[float]:
-        values = [getattr(row, name) for row in rows]
-        return [math.nan if value is None or math.isinf(value) else float(value) for value in values]
+        found = [row.figures[name] for row in rows]
+        return [math.nan if figure is None or math.isinf(figure.value) else figure.value for figure in found]
 
     panels = (
         ("victims issued (share)", "issued", "issued_foretold"),

@@ -10,7 +10,6 @@ counts as reached, and to its drone's memory as visited.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -355,8 +354,3 @@ def fly(task: KinematicTask) -> KinematicTrack:
         else:
             draws = _draws(task, 2 * draws.shape[1])
     return KinematicTrack(np.arange(step + 1, dtype=np.float64) * task.agility.step_s, search.track[: step + 1])
-
-
-def fly_batch(tasks: Sequence[KinematicTask]) -> list[KinematicTrack]:
-    """Many missions, each as if flown alone."""
-    return [fly(task) for task in tasks]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sar_analysis.metrics.records import of_result
+from sar_analysis.stats import clustered
 from sar_analysis.stats.interval import Interval
 from sar_eval.episode.pool import Spec, fly_one, plan_missions, spread
 from sar_eval.scenario.model import Scenario
@@ -41,15 +43,23 @@ def fly_sweep(
     for k in range(0, len(specs), per_cell):
         mine = results[k : k + per_cell]
         summary = summarise(mine)
-        gate = {name: float(np.mean([r["gate"][name] for r in mine])) for name in mine[0]["gate"]}
+        valid = [r for r in mine if r["valid"]]
+        layouts = [of_result(r).layout for r in valid]
+        gate = {
+            name: _figure(clustered.mean([r["gate"][name] for r in valid], layouts, bounds=(0.0, 1.0)))
+            for name in (valid[0]["gate"] if valid else ())
+        }
         cells.append(
             {
                 "sigma": specs[k].scenario.sigma,
                 "kappa": specs[k].scenario.kappa,
                 "missions": per_cell,
+                "invalid": summary.invalid,
                 "gate": gate,
                 "found": _figure(summary.found_at_all),
-                "false_alarms_per_mission": _figure(summary.false_alarms_per_mission),
+                "decoy_alarms_per_mission": _figure(summary.false_alarms_per_mission),
+                "displaced": _figure(summary.displaced_issues),
+                "wrong_issues_per_mission": _figure(summary.wrong_issues_per_mission),
                 "cep50_m": _figure(summary.cep50_m),
             }
         )
@@ -76,12 +86,12 @@ def draw_sweep(cells: list[dict[str, Any]], world: str, picture: Path) -> None:
         return np.array([np.nan if n is None else n for n in numbers]).reshape(len(SIGMAS), len(KAPPAS))
 
     panels = (
-        ("share of frames with the phase gate open", grid(lambda c: c["gate"]["phase_open"]), 0.0, 1.0),
-        ("share of frames the amplitude gate accepts", grid(lambda c: c["gate"]["accept"]), 0.0, 1.0),
-        ("share of frames it only predicts with", grid(lambda c: c["gate"]["predict_only"]), 0.0, 1.0),
+        ("share of frames with the phase gate open", grid(lambda c: _value(c["gate"].get("phase_open"))), 0.0, 1.0),
+        ("share of frames the amplitude gate accepts", grid(lambda c: _value(c["gate"].get("accept"))), 0.0, 1.0),
+        ("share of frames it only predicts with", grid(lambda c: _value(c["gate"].get("predict_only"))), 0.0, 1.0),
         ("victims found", grid(lambda c: _value(c["found"])), 0.0, 1.0),
-        ("false alarms per mission", grid(lambda c: _value(c["false_alarms_per_mission"])), 0.0, None),
-        ("CEP50 at the first report (m)", grid(lambda c: _value(c["cep50_m"])), 0.0, None),
+        ("decoy alarms per mission", grid(lambda c: _value(c["decoy_alarms_per_mission"])), 0.0, None),
+        ("CEP50 at issue (m)", grid(lambda c: _value(c["cep50_m"])), 0.0, None),
     )
     columns = np.interp(-np.log([OPENS_AT_KAPPA, CLOSES_AT_KAPPA]), -np.log(KAPPAS), np.arange(len(KAPPAS)))
     figure, axes = pyplot.subplots(2, 3, figsize=(14, 7.2), layout="constrained")

@@ -24,6 +24,7 @@ from scipy.special import i0e, i1e
 
 from sar_analysis.stats import clustered
 from sar_analysis.stats.interval import Interval
+from sar_analysis.stats.rates import clopper_pearson
 from sar_core.errors import InputError
 from sar_core.streams import stream
 from sar_eval.episode.briefing import range_law
@@ -114,9 +115,9 @@ class Look(NamedTuple):
 @dataclass(frozen=True)
 class ViewRow:
     """One constellation at one time: ``fixed`` of ``trials`` had a fix; a trial without one counts as infinitely far,
-    and is left out of ``rms_m`` only. ``far`` is the share more than 10 m off: arrays that cannot tell front from back
-    may agree on a ghost. Dilutions are medians, ``crlb_m`` a root mean square; None where undefined. ``root_m`` is the
-    median that 1 / sqrt(N) leads to expect."""
+    and is left out of ``rms_m`` only. ``far`` is the share more than 10 m off, the exact interval beside: arrays that
+    cannot tell front from back may agree on a ghost. Dilutions are medians, ``crlb_m`` a root mean square; None
+    where undefined. ``root_m`` is the median that 1 / sqrt(N) leads to expect."""
 
     constellation: str
     drones: int
@@ -127,11 +128,11 @@ class ViewRow:
     cep95_m: Interval
     rms_m: Interval | None
     far: Interval
-    crlb_m: float | None
-    root_m: float | None
-    path_gdop: float | None
-    constellation_gdop: float | None
-    information_dop_m: float | None
+    crlb_m: Interval | None
+    root_m: Interval | None
+    path_gdop: Interval | None
+    constellation_gdop: Interval | None
+    information_dop_m: Interval | None
 
 
 def places(constellation: str, drones: int, distance_m: float) -> Floats:
@@ -303,8 +304,9 @@ def _row(constellation: str, drones: int, time_s: float, looks: Floats, numbers:
     error = looks[:, 0]
     fixed = np.isfinite(error)
     missed = np.where(fixed, error, math.inf)
-    path, now, information = (_median(column) for column in looks[:, 1:4].T)
-    bound = looks[:, 4]
+    path, now, information = (_median(column, numbers) for column in looks[:, 1:4].T)
+    bound, far = looks[:, 4], missed > NEAR_M
+    exact = clopper_pearson(int(far.sum()), len(far), unit="trials")
     return ViewRow(
         constellation,
         drones,
@@ -314,8 +316,8 @@ def _row(constellation: str, drones: int, time_s: float, looks: Floats, numbers:
         clustered.quantile(missed, 0.5, numbers, unit="trials"),
         clustered.quantile(missed, 0.95, numbers, unit="trials"),
         _rms(error[fixed], [number for number, has in zip(numbers, fixed, strict=True) if has]),
-        clustered.share(missed > NEAR_M, np.ones(len(missed)), numbers, unit="trials"),
-        float(np.sqrt(np.mean(bound**2))) if np.isfinite(bound).all() else None,
+        replace(clustered.share(far, np.ones(len(far)), numbers, unit="trials"), exact=exact),
+        _rms(bound, numbers) if np.isfinite(bound).all() else None,
         None,
         path,
         now,
@@ -332,18 +334,21 @@ def _rms(error: Floats, numbers: list[int]) -> Interval | None:
     return replace(square, value=value, low=low, high=high, estimand=f"root mean square: {square.estimand}")
 
 
-def _median(values: Floats) -> float | None:
-    """Of the trials in which it is defined; None where it is in fewer than half."""
-    defined = values[np.isfinite(values)]
-    return float(np.median(defined)) if 2 * len(defined) >= len(values) else None
+def _median(values: Floats, numbers: list[int]) -> Interval | None:
+    """What is undefined counts as infinite; None where the median is."""
+    found = clustered.quantile(np.where(np.isfinite(values), values, math.inf), 0.5, numbers, unit="trials")
+    return found if math.isfinite(found.value) else None
 
 
-def _root(row: ViewRow, start: ViewRow | None) -> float | None:
+def _root(row: ViewRow, start: ViewRow | None) -> Interval | None:
     opposite = row.constellation == "spread" and row.drones == 2
     if start is None or opposite or row.constellation not in (ROOT_FROM, "spread"):
         return None
-    expected = start.median_m.value * math.sqrt(start.drones / row.drones)
-    return expected if math.isfinite(expected) else None
+    median, factor = start.median_m, math.sqrt(start.drones / row.drones)
+    if not math.isfinite(median.value):
+        return None
+    value, low, high = (factor * part for part in (median.value, median.low, median.high))
+    return replace(median, value=value, low=low, high=high, estimand=f"{factor:.3g} times {median.estimand}")
 
 
 def draw_views(rows: list[ViewRow], config: ViewConfig, picture: Path) -> None:
@@ -359,7 +364,7 @@ def draw_views(rows: list[ViewRow], config: ViewConfig, picture: Path) -> None:
     for number, (name, marker, aside) in enumerate(markers):
         shown = {row.drones + aside: row.median_m for row in last if row.constellation == name}
         _draw(by_number, shown, f"{marker}-C{number}", name.replace("_", " "))
-    rooted = [(row.drones, row.root_m) for row in last if row.root_m is not None]
+    rooted = [(row.drones, row.root_m.value) for row in last if row.root_m is not None]
     by_number.plot(*np.array(rooted).reshape(-1, 2).T, "xk", label="1 / sqrt(N) from two at right angles")
     by_number.set(xlabel="views (drones)", ylabel="median error (m)", xticks=(1, 2, 3, 4))
     by_number.set(title=f"after {TIMES_S[-1]:g} s")
@@ -367,7 +372,7 @@ def draw_views(rows: list[ViewRow], config: ViewConfig, picture: Path) -> None:
         mine = [row for row in rows if (row.constellation, row.drones) == (name, drones)]
         shown = {row.time_s: row.rms_m for row in mine if row.rms_m is not None}
         _draw(by_time, shown, f"o-C{number}", f"{drones}, {name.replace('_', ' ')}")
-        bounds = [(row.time_s, row.crlb_m) for row in mine if row.crlb_m is not None]
+        bounds = [(row.time_s, row.crlb_m.value) for row in mine if row.crlb_m is not None]
         by_time.plot(*np.array(bounds).reshape(-1, 2).T, f"--C{number}")
     by_time.set(xlabel="time (s)", ylabel="root mean square error (m)", title="dashed: Cramér-Rao bound")
     for axis in (by_number, by_time):

@@ -148,51 +148,6 @@ def _sweep(
                         drones[n, _RECOVERED] += length
 
 
-@compiled
-def _scan(grid: tuple[float, float, float, float], times: Floats, positions: Floats, first: Floats) -> None:
-    """First scans along whole legs; nothing is remembered of passes, so a leg need not be cut into pieces."""
-    west, south, cell, radius = grid
-    ny, nx = first.shape
-    for k in range(1, times.shape[0]):
-        for n in range(positions.shape[1]):
-            ax, ay = positions[k - 1, n, 0], positions[k - 1, n, 1]
-            bx, by = positions[k, n, 0], positions[k, n, 1]
-            vx, vy = bx - ax, by - ay
-            square = vx * vx + vy * vy
-            i0 = max(0, math.floor((min(ax, bx) - radius - west) / cell))
-            i1 = min(nx - 1, math.floor((max(ax, bx) + radius - west) / cell))
-            j0 = max(0, math.floor((min(ay, by) - radius - south) / cell))
-            j1 = min(ny - 1, math.floor((max(ay, by) + radius - south) / cell))
-            for j in range(j0, j1 + 1):
-                for i in range(i0, i1 + 1):
-                    if first[j, i] <= times[k - 1]:
-                        continue
-                    rx, ry = ax - west - (i + 0.5) * cell, ay - south - (j + 0.5) * cell
-                    outside = rx * rx + ry * ry - radius * radius
-                    s = 0.0
-                    if outside > 0.0:
-                        ahead = -(rx * vx + ry * vy)
-                        root = ahead * ahead - square * outside
-                        if ahead <= 0.0 or root < 0.0:
-                            continue
-                        s = (ahead - math.sqrt(root)) / square
-                        if s > 1.0:
-                            continue
-                    first[j, i] = min(first[j, i], times[k - 1] + s * (times[k] - times[k - 1]))
-
-
-def first_scans(config: CoverageConfig, search_times_s: Floats, positions: Floats) -> Floats:
-    """What ``Coverage.first_scan_s`` is at the end of a whole track, without the overlap: for very many tracks.
-
-    search_times_s float64[K] from 0 on, positions float64[K, N, 2 or 3]; returns float64[ny, nx], inf = never.
-    """
-    west, south, _, _ = config.area_m
-    first = np.full(config.shape, np.inf)
-    grid = (float(west), float(south), float(config.cell_m), float(config.radius_m))
-    _scan(grid, np.ascontiguousarray(search_times_s), np.ascontiguousarray(positions), first)
-    return first
-
-
 class Coverage:
     """Feed it the search's ticks of truth in turn; it keeps when each cell was first scanned."""
 

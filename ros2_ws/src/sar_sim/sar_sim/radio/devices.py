@@ -113,9 +113,6 @@ class Device:
         t = self.track[:, 0]
         return np.array([np.interp(time_s, t, self.track[:, k]) for k in (1, 2, 3)])
 
-    def on_air(self, time_s: float) -> bool:
-        return not self.windows or any(start <= time_s < end for start, end in self.windows)
-
 
 def layout_key(world_name: str, episode_set: int, index: int) -> tuple[int, ...]:
     """What the streams of a layout are keyed by. By the rules of version 1 all worlds share their draws."""

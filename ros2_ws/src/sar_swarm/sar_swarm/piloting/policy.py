@@ -32,14 +32,12 @@ from numpy.typing import NDArray
 from sar_core.compiled import compiled
 from sar_core.errors import InputError, MissingDataError
 from sar_core.mailboxes import STAMP
-from sar_core.streams import stream
 from sar_swarm.piloting.pursuit import Hypothesis, Stage
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 OBSERVATIONS, ACTIONS = 64, 4
-HIDDEN = (128, 64)
 OWN, NEIGHBOURS, TILE, CSI, TASK = slice(0, 9), slice(9, 27), slice(27, 52), slice(52, 57), slice(57, 64)
 NEIGHBOUR_COUNT, TILE_SIDE, TILE_CELL_M = 6, 5, 5.0
 PLACE_SCALE = np.array([1000.0, 1000.0, 100.0])
@@ -246,18 +244,3 @@ def _checked(file: Path, name: str, array: NDArray[np.generic], shape: tuple[int
     if not np.isfinite(single).all():
         raise InputError(f"{file}: array {name} has values beyond float32")
     return single
-
-
-def random_actor(path: Path | str, seed: int, hidden: Sequence[int] = HIDDEN) -> Path:
-    """Write an untrained actor, labelled as such: random weights of variance 1 / inputs. For tests and demos."""
-    random = stream("random actor", seed)
-    widths = (OBSERVATIONS, *hidden, ACTIONS)
-    arrays: dict[str, NDArray[np.generic]] = {"label": np.array(f"untrained, random weights, seed {seed}")}
-    for k in range(1, len(widths)):
-        shape = (widths[k], widths[k - 1])
-        arrays[f"w{k}"] = (random.standard_normal(shape) / math.sqrt(shape[1])).astype(np.float32)
-        arrays[f"b{k}"] = np.zeros(shape[0], np.float32)
-    file = Path(path)
-    with file.open("wb") as stream_out:
-        np.savez(stream_out, **arrays)  # type: ignore[arg-type]
-    return file

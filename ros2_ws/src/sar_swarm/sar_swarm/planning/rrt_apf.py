@@ -9,7 +9,6 @@ the same problem and key give the same bits. ENU, SI.
 
 from __future__ import annotations
 
-import math
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -22,7 +21,6 @@ from sar_swarm.planning.dice import seed
 from sar_swarm.planning.lattice import flood
 from sar_swarm.planning.planmap import FREE, PlanMap, blocker, clearance_at, open_map, within
 from sar_swarm.planning.shortcut import cut_corners
-from sar_swarm.planning.trajectory import MotionLimits, smooth
 from sar_swarm.planning.trees import LEAST_STEP_M, Search, packed, search, unpacked
 
 Floats = NDArray[np.float64]
@@ -62,9 +60,6 @@ class PlanningProblem(NamedTuple):
     map: PlanMap
     clearance_m: float = 3.0
     search: Search = Search()
-    limits: MotionLimits = MotionLimits()
-    start_speed_mps: float = 0.0
-    end_speed_mps: float = 0.0
 
 
 class Corners(NamedTuple):
@@ -77,33 +72,6 @@ class Corners(NamedTuple):
     points: Floats
     iterations: int
     checks: int
-
-
-class PathResult(NamedTuple):
-    """A way to fly: points [K, 3] at most 1 m apart and the speed at each [K], as ``trajectory.follow`` takes them."""
-
-    code: Code
-    points: Floats
-    speeds: Floats
-    iterations: int
-
-
-def plan_path(problem: PlanningProblem, key: int) -> PathResult:
-    """A collision-free path within the vehicle's limits, or the reason why there is none."""
-    ends = (problem.start_speed_mps, problem.end_speed_mps)
-    if not (all(0.0 < limit < math.inf for limit in problem.limits) and all(0.0 <= v < math.inf for v in ends)):
-        return PathResult(Code.BAD_INPUT, np.empty((0, 3)), np.empty(0), 0)
-    corners = find_corners(problem, key)
-    if corners.code != Code.FOUND:
-        return PathResult(corners.code, corners.points, np.empty(0), corners.iterations)
-    points, speeds = smooth(
-        corners.points,
-        problem.map,
-        problem.clearance_m,
-        problem.limits,
-        *ends,
-    )
-    return PathResult(corners.code, points, speeds, corners.iterations)
 
 
 def find_corners(problem: PlanningProblem, key: int) -> Corners:

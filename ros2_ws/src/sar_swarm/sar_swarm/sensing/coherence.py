@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +38,6 @@ TEMPLATE = 2 + 2 * BINS
 
 VARIANCE_FLOOR = 1e-6
 WEIGHT_FLOOR = 1e-6
-
-
-class Drift(IntEnum):
-    """What a score below the accept threshold looks like."""
-
-    STABLE = 0
-    STEP_CHANGE = 1
-    LINEAR = 2
 
 
 @dataclass(frozen=True)
@@ -160,44 +151,3 @@ def step_template(row: Floats, x: Floats, config: Floats) -> float:
     row[T_SEEN] += 1.0
     row[T_STALE] = 0.0
     return score
-
-
-def drift_of(score: float, stale: float, config: TemplateConfig) -> Drift:
-    """Whether the channel holds, has just jumped, or has been moving away for ten frames or more."""
-    if score >= config.accept:
-        return Drift.STABLE
-    return Drift.STEP_CHANGE if stale < 10 else Drift.LINEAR
-
-
-class PhasorWindow:
-    """One link's phasor window by itself."""
-
-    def __init__(self, frames: int = WINDOW) -> None:
-        self.row = window_row(frames)
-
-    def push(self, residual_rad: float) -> float:
-        """Take in a phase residual and return R."""
-        return float(push_phasor(self.row, math.cos(residual_rad), math.sin(residual_rad)))
-
-    @property
-    def coherence(self) -> float:
-        return float(coherence(self.row))
-
-
-class AmplitudeTemplate:
-    """One link's amplitude template by itself."""
-
-    def __init__(self, config: TemplateConfig | None = None) -> None:
-        self.config = config or TemplateConfig()
-        self.row = template_row()
-        self._numbers = self.config.array()
-
-    def push(self, amplitudes: Floats) -> float:
-        """Score amplitudes [56] of any gain and learn from them where they are accepted."""
-        x = np.empty(BINS)
-        shape_of(np.asarray(amplitudes, dtype=np.float64) ** 2, x)
-        return float(step_template(self.row, x, self._numbers))
-
-    @property
-    def stale(self) -> int:
-        return int(self.row[T_STALE])

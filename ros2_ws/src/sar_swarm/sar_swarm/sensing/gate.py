@@ -34,9 +34,9 @@ class GateState(IntEnum):
 STATES = len(GateState)
 _ACCEPT, _PREDICT_ONLY, _REJECT, _RECALIBRATE, _FORCED_ACCEPT = (int(s) for s in GateState)
 
-# The phase gate's row: open or not, evaluations, evaluations that found it open.
-P_OPEN, P_EVALUATIONS, P_OPENED = 0, 1, 2
-PHASE_GATE = 3
+# The phase gate's row: open or not.
+P_OPEN = 0
+PHASE_GATE = 1
 
 # The amplitude gate's row: state, noise multiplier, score, frames since the last Accept, frames still to collect, then
 # the collected frames' sums and sums of squares per subcarrier.
@@ -98,19 +98,6 @@ class GateConfig:
         return TemplateConfig(accept=self.accept, tolerance=tolerance)
 
 
-def phase_gate_row() -> Floats:
-    """A closed phase gate."""
-    return np.zeros(PHASE_GATE)
-
-
-def amplitude_gate_row() -> Floats:
-    """An amplitude gate before its first frame: nothing is accepted yet."""
-    row = np.zeros(AMPLITUDE_GATE)
-    row[A_STATE] = _REJECT
-    row[A_NOISE] = math.inf
-    return row
-
-
 @compiled
 def step_phase_gate(row: Floats, coherence: float, frames: float, config: Floats) -> bool:
     """Ask the phase gate with a window's R and how many frames it holds; returns whether it is open."""
@@ -120,14 +107,7 @@ def step_phase_gate(row: Floats, coherence: float, frames: float, config: Floats
                 row[P_OPEN] = 1.0
         elif coherence < config[_CLOSE_BELOW]:
             row[P_OPEN] = 0.0
-        row[P_EVALUATIONS] += 1.0
-        row[P_OPENED] += row[P_OPEN]
     return bool(row[P_OPEN] == 1.0)
-
-
-def duty_cycle(row: Floats) -> float | None:
-    """Share of the phase gate's evaluations that found it open; None before the first."""
-    return float(row[P_OPENED] / row[P_EVALUATIONS]) if row[P_EVALUATIONS] else None
 
 
 @compiled
