@@ -20,7 +20,8 @@ def link_frame_s(world: World, config: RadioConfig, ticks: int = 1000) -> tuple[
     Four drones fly past four devices that send at every tick.
     """
     places = ((-60.0, -40.0), (-20.0, 30.0), (30.0, -10.0), (70.0, 50.0))
-    devices = [Device(j, DeviceKind.PASSER_BY, np.array([[0.0, x, y, 0.5]])) for j, (x, y) in enumerate(places)]
+    tracks = [np.array([[0.0, x, y, 0.5]]) for x, y in places]
+    devices = [Device(j, DeviceKind.ACCESS_POINT, track, beacon=True) for j, track in enumerate(tracks)]
     receiver = Receiver(config, world, devices, 4, 0, 0, 0.05, 8.0)
     positions = np.array([[-75.0, 0.0, 30.0], [-25.0, 0.0, 30.0], [25.0, 0.0, 30.0], [75.0, 0.0, 30.0]])
     attitudes = np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))
