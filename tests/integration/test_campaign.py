@@ -39,7 +39,7 @@ def plan() -> CampaignPlan:
     """The campaign of OPTIONS: twelve short missions."""
     scenario = Scenario(drones=2, duration_s=5.0, radio=None)
     made = make_plan(
-        CampaignChoice(scenario, ("village",), ("random_walk",), "present", (1, 4, 7), (0, 1, 2, 3), episode_set="v1")
+        CampaignChoice(scenario, ("village",), ("random_walk",), "present", (1, 4, 7), (0, 1, 2, 3), episode_set="v2")
     )
     compile_kernels(made.samples[0])
     return made

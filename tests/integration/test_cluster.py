@@ -68,7 +68,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(dask, tmp_path):
     address, processes = dask
     scenario = Scenario(drones=2, duration_s=5.0, radio=None)
     plan = make_plan(
-        CampaignChoice(scenario, ("village",), ("random_walk",), "present", (1, 4), tuple(range(6)), episode_set="v1")
+        CampaignChoice(scenario, ("village",), ("random_walk",), "present", (1, 4), tuple(range(6)), episode_set="v2")
     )
     compile_kernels(plan.samples[0])
     manifest = make_manifest(plan)
@@ -115,7 +115,7 @@ def test_bags_of_a_cluster_land_in_the_campaign(dask, tmp_path):
     address, _ = dask
     plan = make_plan(
         CampaignChoice(
-            Scenario(drones=2, duration_s=5.0, radio=None), ("village",), ("random_walk",), "present", (1,), (0,), "v1"
+            Scenario(drones=2, duration_s=5.0, radio=None), ("village",), ("random_walk",), "present", (1,), (0,), "v2"
         )
     )
     with open_campaign(Path(os.path.relpath(tmp_path / "c")), make_manifest(plan)) as campaign:

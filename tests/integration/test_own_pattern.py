@@ -59,7 +59,7 @@ def test_one_call_and_it_flies_in_both_stages(own: str) -> None:
     assert result["valid"] and result["episode_id"].startswith("village-columns-4x")
     rows = list(fly_matrix(plan(SCENARIO, [own], [0], [0], default_observations()), 1, lambda _: None))
     assert [row["policy"] for row in rows] == [own] and rows[0]["coverage_240s"] > 0.1
-    choice = CampaignChoice(SCENARIO, ("village",), (own, "spiral"), "present", (0,), (0,), "v1")
+    choice = CampaignChoice(SCENARIO, ("village",), (own, "spiral"), "present", (0,), (0,), "v2")
     assert [task.scenario.pattern for task in make_plan(choice).tasks] == [own, "spiral"]
     assert "| columns | one column each |" in patternlist.table()
 

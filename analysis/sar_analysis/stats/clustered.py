@@ -323,12 +323,10 @@ def drawn(
     found = _Figure(_value(statistic, groups), estimand, n, unit, groups, options)
     if groups.count < 2:
         return found.whole(bounds)
-    resamples = found.resampled(statistic)
-    if resamples is None:
-        return found.unvaried(bounds)
-    lost = options.resamples - int(np.isfinite(resamples).sum())
+    lost = int(np.isnan(found.every(statistic)).sum())
     if lost == 0:
-        return found.bootstrap(resamples)
+        resamples = found.resampled(statistic)
+        return found.unvaried(bounds) if resamples is None else found.bootstrap(resamples)
     low, high = (end if math.isfinite(end) else math.nan for end in bounds)
     told = f"{lost} of {options.resamples} resamples have no value: too few {groups.plural} hold what it takes"
     return found.exact((low, high), "none: all that is possible", (told,))
@@ -392,11 +390,15 @@ class _Figure:
             told = "nothing varied: without bounds of the value an end cannot be given"
         return self.exact(ends, UNSEEN, (told,))
 
-    def resampled(self, statistic: Statistic) -> Array | None:
-        """The statistic of every resample that has one; None where all are alike: an interval without width."""
+    def every(self, statistic: Statistic) -> Array:
+        """The statistic of every resample, NaN where it has none."""
         counts = draws(self.groups.count, self.options.resamples, self.options.seed)
         step = max(1, CELLS_PER_CHUNK // self.groups.count)
-        found = np.concatenate([statistic(counts[at : at + step]) for at in range(0, len(counts), step)])
+        return np.concatenate([statistic(counts[at : at + step]) for at in range(0, len(counts), step)])
+
+    def resampled(self, statistic: Statistic) -> Array | None:
+        """The statistic of every resample that has one; None where all are alike: an interval without width."""
+        found = self.every(statistic)
         found = found[~np.isnan(found)]
         low, high = expanded_percentile(found, self.groups.count, self.options.confidence)
         return None if alike(np.array((low, high))) else found

@@ -14,7 +14,7 @@ from sar_eval.stage1.observations import DISTANCE_EDGES_M, TIME_EDGES_S
 
 TRUE_LEVEL = (-3.5, -4.0, -4.5, -5.0, None)
 TRUE_DISTANCE = (1.0, 0.5, -0.1, -0.3, -1.2, -1.5, -2.0, -2.5, -3.0)
-TRUE_TIME = (-2.0, 0.0, 0.6, 0.3)
+TRUE_TIME = (-2.0, 0.0, 0.6, 0.3, 0.1, -0.1)
 ALARM_PER_S = 1e-3
 ALTITUDE_M, HEIGHT_M = 30.0, 0.5
 
@@ -41,9 +41,9 @@ def made_flights(count: int, first_seed: int) -> list[FitFlight]:
                 time_s = float(hit[0]) + 0.5 if len(hit) else None
             found = time_s is not None
             error, views = (float(rng.uniform(1.0, 5.0)), int(rng.integers(2, 5))) if found else (None, None)
-            sightings.append(Sighting("victim", x, y, HEIGHT_M, time_s, error, views))
+            sightings.append(Sighting("victim", x, y, HEIGHT_M, 0.0, time_s, error, views))
             alarm = float(rng.exponential(1.0 / ALARM_PER_S))
-            sightings.append(Sighting("passer_by", x, y, HEIGHT_M, alarm if alarm < 240.0 else None, None, None))
+            sightings.append(Sighting("passer_by", x, y, HEIGHT_M, 0.0, alarm if alarm < 240.0 else None, None, None))
         places = [[[float(px), float(py), ALTITUDE_M]] for px, py in track]
         flights.append(FitFlight("random_walk", first_seed + k, level, 240.0, places, sightings))
     return flights

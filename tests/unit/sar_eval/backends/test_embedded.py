@@ -68,5 +68,5 @@ def test_faults_wait_for_the_search(begin_s: float, down: bool) -> None:
 def test_a_deaf_episode_has_no_receivers_and_nothing_is_this_hosts() -> None:
     simulator = open_simulator(episode(), 1.0, lambda: None)
     assert simulator.receiver() is None and simulator.facts() == {}
-    assert receiver_for(episode(radio="default")) is not None
+    assert receiver_for(episode(radio="open_ground")) is not None
     simulator.close()

@@ -20,7 +20,7 @@ CHOICE = CampaignChoice(
     victims="both",
     seeds=(4, 1),
     episodes=(0, 1, 2),
-    episode_set="v1",
+    episode_set="v2",
 )
 
 

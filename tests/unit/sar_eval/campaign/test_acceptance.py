@@ -25,7 +25,7 @@ from sar_eval.episode.invalid import invalid_record
 from sar_eval.episode.record import Record
 from sar_eval.scenario.model import Scenario
 
-CHOICE = CampaignChoice(Scenario(drones=2), ("village",), ("spiral",), "both", (1,), (0, 1), episode_set="v1")
+CHOICE = CampaignChoice(Scenario(drones=2), ("village",), ("spiral",), "both", (1,), (0, 1), episode_set="v2")
 PX4 = {"version": "1.18.0", "git": "0123456789abcdef"}
 
 
@@ -59,7 +59,7 @@ def flown_by(record: Record, tier: str = "sih", **autopilot: str) -> Record:
         ("world", "worlds/village.sdf"),
         ("vehicle", "configs/vehicles/x500.yaml or .*/px4_params/x500.params"),
         ("radio", "configs/radio/open_ground.yaml"),
-        ("calibration", "configs/calibration/default.json"),
+        ("calibration", "configs/calibration/open_ground.json"),
         ("episode_set", "configs/episodes/village-v2.json"),
         ("policy", "None"),
     ],

@@ -31,7 +31,7 @@ from sar_eval.scenario.model import Scenario
 from sar_swarm.piloting import patternlist
 
 ROOT = Path(__file__).resolve().parents[4]
-CHOICE = CampaignChoice(Scenario(drones=2), ("village",), ("spiral",), "present", (1,), (0, 1), episode_set="v1")
+CHOICE = CampaignChoice(Scenario(drones=2), ("village",), ("spiral",), "present", (1,), (0, 1), episode_set="v2")
 
 
 def made(**changes: Any) -> Manifest:

@@ -142,7 +142,7 @@ def test_it_foretells_other_flights_of_the_same_kind(model: Observations) -> Non
 def test_every_figure_of_the_check_has_an_interval_over_flights(model: Observations) -> None:
     """Each flight has a layout of its own: what is drawn again are flights, not their victims."""
     flights = made_flights(60, 5000)
-    (first, *_) = check(model, flights)
+    (first, *_) = check(model, flights, OPEN.bodies)
     mine = [flight for flight in flights if flight.level == 0]
     times = [[math.inf if s.time_s is None else s.time_s for s in f.sightings if s.kind == "victim"] for f in mine]
     for figure in (found for found in first.figures.values() if found is not None):
@@ -290,7 +290,7 @@ def test_a_fit_from_kept_flights_writes_file_picture_and_page(tmp_path: Path, mo
     assert "fitted on 20 full-chain flights (random_walk), checked on 10 others" in text
     assert "![Flown against foretold, by noise level](seen.svg)" in text
     assert "Every flight has a layout of its own. 95 % intervals: " in " ".join(text.split())
-    row = next(line for line in text.splitlines() if line.startswith("| 0.02 |"))
+    row = next(line for line in text.splitlines() if line.startswith("| 0.05 |"))
     assert row.count("[") == 8, "four pairs of figures, each with its ends"
     assert picture.stat().st_size > 1000
     with pytest.raises(InputError, match=r"exists already; a new fit is a new version"):

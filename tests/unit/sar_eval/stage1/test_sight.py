@@ -72,7 +72,7 @@ def test_the_reach_is_where_half_of_the_frames_arrive(episode: Episode) -> None:
     assert episode.radio is not None
     r = episode.radio
     far = reach_m(r)
-    received_dbm = r.eirp_dbm - 20.0 * math.log10(4.0 * math.pi * far * 2.437e9 / 299_792_458.0)
+    received_dbm = r.victim_dbm - 20.0 * math.log10(4.0 * math.pi * far * 2.437e9 / 299_792_458.0)
     assert received_dbm - r.noise_dbm == pytest.approx(r.detection_midpoint_db, abs=0.01)
 
 

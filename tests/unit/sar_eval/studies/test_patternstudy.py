@@ -35,8 +35,8 @@ def studied(
 
 def test_radios_are_on_where_hearing_changes_the_flight_and_only_there() -> None:
     radios = {pattern: scenario_of("open_field", pattern).radio for pattern in STANDARD}
-    assert radios == {pattern: "default" if find(pattern).triangulates else None for pattern in STANDARD}
-    assert set(radios.values()) == {"default", None}
+    assert radios == {pattern: "open_ground" if find(pattern).triangulates else None for pattern in STANDARD}
+    assert set(radios.values()) == {"open_ground", None}
 
 
 def test_a_row_per_pattern_says_what_its_missions_came_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,7 +163,7 @@ def _compile_sensing(episode: Episode) -> None:
     x_min, y_min, x_max, y_max = episode.world.area
     x, y = 0.5 * (x_min + x_max), 0.5 * (y_min + y_max)
     calm = episode.scenario.model_copy(update={"drones": 2, "sigma": 0.02, "kappa": 16.0})
-    device = Device(2, DeviceKind.VICTIM, np.array([[0.0, x + 5.0, y, 0.5]]))
+    device = Device(2, DeviceKind.VICTIM, np.array([[0.0, x + 5.0, y, 0.5]]), beacon=True)
     episode = replace(episode, scenario=calm, devices=(device,))
     places = np.array([[x + 9.0 * i, y, 50.0, 0.0] for i in range(2)])
     state = Fleet(episode.vehicle, places, 0, 0, in_air=True).snapshot()

@@ -1,6 +1,6 @@
 """Where noise levels lie against the gates' thresholds: frames of standing links through receiver, listener and gates.
 
-Drones hover around a beacon in the open field, near enough that nothing but the two noise knobs disturbs a frame. The
+Drones hover around a beacon in the open field, so loud that nothing but the two noise knobs disturbs a frame. The
 phase gate opens at R >= 0.70 and closes below 0.65; the amplitude gate accepts from a score of 0.85 and rejects below
 0.50.
 """
@@ -30,6 +30,8 @@ WORLD = "open_field"
 RADIO = str(Scenario.model_fields["radio"].default)
 DRONES = 8
 DISTANCE_M, ALTITUDE_M = 40.0, 30.0
+LOUD_DB = 40.0
+"""Above the budget's phone, so that thermal noise is none of it."""
 WARM_UP_S = 20.0
 """Until the windows of 50 frames are full and the templates have settled."""
 ADDRESS = 0x020000000000
@@ -65,7 +67,8 @@ def place_levels(levels: Sequence[tuple[float, float]], duration_s: float, seed:
 
 
 def _place(sigma: float, kappa: float, duration_s: float, seed: int) -> LevelPlace:
-    beacon = Device(ADDRESS, DeviceKind.ACCESS_POINT, np.array([[0.0, 0.0, 0.0, 1.5]]), beacon=True)
+    track = np.array([[0.0, 0.0, 0.0, 1.5]])
+    beacon = Device(ADDRESS, DeviceKind.ACCESS_POINT, track, beacon=True, power_db=LOUD_DB)
     receiver = Receiver(
         load_radio(radio_path(RADIO)), load_world(world_path(WORLD)), [beacon], DRONES, seed, 0, sigma, kappa
     )

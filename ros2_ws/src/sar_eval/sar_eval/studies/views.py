@@ -46,7 +46,7 @@ from sar_swarm.sensing.position import MEASURED, PHASE_STD, RANGE, RANGE_STD, Mo
 Floats = NDArray[np.float64]
 
 WORLD, RADIO, VEHICLE = "open_field", "open_ground", "x500"
-TIMES_S = (5.0, 10.0, 20.0, 30.0, 60.0)
+TIMES_S = (10.0, 20.0, 30.0, 60.0)
 ALTITUDE_M = 30.0
 WIND_MPS = 2.0
 CIRCLE_MPS = 4.0
