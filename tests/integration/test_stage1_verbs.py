@@ -60,7 +60,7 @@ def test_nothing_is_overwritten(sar_eval: Run, statistics: Path, results: Path) 
     [
         (lambda rows: rows[:-1], 4, "is missing; every policy needs the same"),
         (lambda rows: [{**rows[0], "return": float("nan")}, *rows[1:]], 2, "return = nan"),
-        (lambda rows: [{**rows[0], "schema_version": 3}, *rows[1:]], 2, "schema_version = 3"),
+        (lambda rows: [{**rows[0], "schema_version": 4}, *rows[1:]], 2, "schema_version = 4"),
     ],
 )
 def test_a_file_that_is_not_whole_or_not_sound(

@@ -63,7 +63,7 @@ FORETOLD: list[Row] = [
         "seed": seed,
         "episode": episode,
         "schema_version": 2,
-        "episode_set": "rules-1",
+        "episode_set": "rules-2",
         "return": 1500.0 + 311.0 * seed + 57.0 * episode + 20.0 * len(policy),
         "coverage_240s": 0.02 + 0.01 * seed + 0.001 * episode,
         "detections": (seed + episode) % 3,
@@ -335,7 +335,7 @@ def test_reporting_card(page: Page) -> None:
     ours = (
         f"{importlib.metadata.version('sar-eval')}, Python {platform.python_version()}, {host}, {os.cpu_count()} CPUs."
     )
-    flown = f"- Versions: flown by sar_eval {page.rows[0]['version']}, episode set rules-1; worlds village {world}. "
+    flown = f"- Versions: flown by sar_eval {page.rows[0]['version']}, episode set rules-2; worlds village {world}. "
     assert versions == f"{flown}Analysed by sar_eval {ours}"
     agree(seeds, [*recount.seed_list(page.rows), *recount.seed_list(page.rows, "episode"), 10_000, 0])
 
@@ -481,7 +481,7 @@ def test_how_to_do_it_again(page: Page) -> None:
     world = page.rows[0]["configuration"]["world_sha256"][:12]
     flown = f"flown by sar_eval {page.rows[0]['version']}; worlds village {world}."
     told = ", ".join(map(str, recount.seed_list(page.rows)))
-    assert seeds == f"- Seeds {told}; episode set rules-1; {flown}"
+    assert seeds == f"- Seeds {told}; episode set rules-2; {flown}"
 
 
 def test_what_is_left_is_known_word_for_word(page: Page) -> None:

@@ -19,7 +19,7 @@ from sar_analysis.metrics.goals import LOST_M, longest_search_s, share_found, so
 from sar_analysis.metrics.metrics import EpisodeMetrics
 from sar_analysis.results.conditions import PATTERN, Group, crossed, family_key
 from sar_analysis.results.upstream import CUT
-from sar_analysis.stage1.rows import Key, Stage1Row
+from sar_analysis.stage1.rows import JUDGED_AS, Key, Stage1Row
 from sar_analysis.stats import clustered
 from sar_analysis.stats.correlation import kendall
 from sar_analysis.stats.interval import Array, Interval
@@ -129,11 +129,11 @@ def check_pairs(episodes: Sequence[EpisodeMetrics], rows: Sequence[Stage1Row], n
         raise MissingDataError(f"{name}: was flown in {rows[0].world}; Stage 2 flew in {worlds}; nothing pairs")
     schema = rows[0].schema_version
     for e in mine:
-        if schema not in (None, e.schema):
+        if schema is not None and JUDGED_AS[schema] != e.schema:
             raise ContractError(
-                f"{name}: schema_version is {schema} there, but {e.schema} in {e.episode_id}; allowed: the same, since "
-                "reports are judged by other definitions from 2 on (docs/migration.md); make the rows again: "
-                "sar-eval stage1"
+                f"{name}: schema_version is {schema} there, but {e.schema} in {e.episode_id}; allowed: one whose "
+                "definitions are the same, since reports are judged by others from 2 on (docs/migration.md); make the "
+                "rows again: sar-eval stage1"
             )
         if e.episode_set != rows[0].episode_set:
             raise ContractError(

@@ -67,7 +67,7 @@ MEASURES: tuple[tuple[str, str, Callable[[TierMission], float | None]], ...] = (
 
 
 @dataclass(frozen=True)
-class Difference:
+class TierDifference:
     """One measure over all pairs that have it on both tiers: each tier's mean, and that of second minus first."""
 
     measure: str
@@ -92,7 +92,7 @@ class TierGap:
     pairs: int
     layouts: int
     left_out: tuple[int, int]
-    rows: tuple[Difference, ...]
+    rows: tuple[TierDifference, ...]
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _difference(
     value: Callable[[TierMission], float | None],
     pairs: Sequence[tuple[TierMission, TierMission]],
     options: Options,
-) -> Difference | None:
+) -> TierDifference | None:
     known = [
         (x, y, first.metrics.layout)
         for first, second in pairs
@@ -197,4 +197,4 @@ def _difference(
     a, b = np.array([(x, y) for x, y, _ in known], dtype=np.float64).T
     first, second = (clustered.mean(side, layouts, options) for side in (a, b))
     gap = clustered.mean(b - a, layouts, options, "paired missions")
-    return Difference(name, unit, len(known), first, second, gap)
+    return TierDifference(name, unit, len(known), first, second, gap)

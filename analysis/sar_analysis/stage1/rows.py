@@ -17,6 +17,8 @@ from sar_analysis.bags.textfiles import read_text
 from sar_core.errors import ContractError, InputError, MissingDataError
 
 SCHEMA_VERSION = 3
+JUDGED_AS = {1: 1, 2: 2, 3: 2}
+"""Schema of the records whose definitions a schema of rows judges reports by; 3 adds only the constellation."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Nonnegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -34,13 +34,13 @@ from sar_eval.stage1.observations import (
     observe,
     write_observations,
 )
-from sar_eval.stage1.sight import Looks, Scenery, constellation, effective_m
+from sar_eval.stage1.sight import Scenery, SwarmPlaces, constellation, effective_m
 from sar_sim.radio.devices import DeviceKind
 from sar_sim.radio.obstruction import BODY
 from tests.unit.sar_eval.madeflights import ALARM_PER_S, TRUE_DISTANCE, TRUE_LEVEL, TRUE_TIME, made_flights
 
 OPEN = Scenery(np.zeros((0, BODY)), 300.0)
-ABOVE = Looks(np.tile(np.array([0.0, 0.0, 30.0]), (240, 4, 1)), 240.0)
+ABOVE = SwarmPlaces(np.tile(np.array([0.0, 0.0, 30.0]), (240, 4, 1)), 240.0)
 """Four drones for four minutes over the middle."""
 
 
@@ -188,7 +188,7 @@ def test_draws_depend_on_the_transmitter_alone(model: Observations, episode: Epi
 def test_an_issue_tells_the_constellation_of_its_moment(model: Observations, episode: Episode) -> None:
     """Issues stand in the order of time, each with the GDOP of the drones in reach of that victim then."""
     places = np.array([[-100.0, -100.0, 30.0], [100.0, -100.0, 30.0], [100.0, 100.0, 30.0], [-100.0, 100.0, 30.0]])
-    looks = Looks(np.tile(places, (240, 1, 1)), 240.0)
+    looks = SwarmPlaces(np.tile(places, (240, 1, 1)), 240.0)
     victims = [device.track[0, 1:4] for device in episode.devices if device.kind is DeviceKind.VICTIM]
     told = []
     for seed in range(10):

@@ -10,7 +10,16 @@ import pytest
 from sar_eval.scenario.model import Episode, Scenario
 from sar_eval.scenario.prepare import prepare
 from sar_eval.stage1.kinematics import KinematicTrack, fly, task_of
-from sar_eval.stage1.sight import Looks, Scenery, constellation, effective_m, looks_of, nearest_m, reach_m, scenery_of
+from sar_eval.stage1.sight import (
+    Scenery,
+    SwarmPlaces,
+    constellation,
+    effective_m,
+    looks_of,
+    nearest_m,
+    reach_m,
+    scenery_of,
+)
 from sar_sim.radio.obstruction import BODY, loss_db
 from sar_swarm.sensing.gdop import gdop
 
@@ -80,7 +89,7 @@ def test_the_constellation_is_who_is_in_reach_then() -> None:
     """Two drones at right angles: sqrt(2). A third beyond reach does not count; later only one is left."""
     then = [[0.0, 100.0, 30.0], [100.0, 0.0, 30.0], [400.0, 0.0, 30.0]]
     later = [[0.0, 100.0, 30.0], [500.0, 0.0, 30.0], [400.0, 0.0, 30.0]]
-    looks = Looks(np.array([then, later]), 2.0)
+    looks = SwarmPlaces(np.array([then, later]), 2.0)
     assert constellation(OPEN, looks, np.zeros(3), 0.7) == pytest.approx(math.sqrt(2.0))
     assert constellation(OPEN, looks, np.zeros(3), 1.0) is None
     assert constellation(OPEN, looks, np.zeros(3), 2.0) is None, "the end of the search is its last look"

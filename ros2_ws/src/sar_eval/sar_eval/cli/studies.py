@@ -75,7 +75,7 @@ def missions(
 
     scenario, source = load_scenario(config, given)
     specs = plan_missions(scenario, count, first_seed)
-    prepare(scenario, specs[0].seed, specs[0].index, source=source)
+    first = prepare(scenario, specs[0].seed, specs[0].index, source=source)
     if target is not None and target.exists():
         raise InputError(f"{target}: exists already; choose another name")
     results = []
@@ -91,9 +91,10 @@ def missions(
     if as_json:
         print(json.dumps(_plain(summary)))
     else:
-        s = scenario
-        swarm = f"{s.world}, {s.pattern.replace('_', ' ')}, {s.drones} drones"
-        noise = f"sigma {s.sigma:g}, kappa {s.kappa:g}, gate {s.gate}"
+        s = first.scenario
+        swarm = f"{first.world.name}, {s.pattern.replace('_', ' ')}, {s.drones} drones"
+        level = f"noise of {s.episode_set}" if s.episode_set else f"sigma {s.sigma:g}, kappa {s.kappa:g}"
+        noise = f"{level}, gate {s.gate}"
         out.print(_table(summary, f"Stage 2 (embedded): {swarm}, {noise}"))
 
 

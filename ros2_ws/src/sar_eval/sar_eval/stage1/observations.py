@@ -30,7 +30,7 @@ from sar_core.streams import stream
 from sar_eval.scenario.episodeset import LEVELS
 from sar_eval.scenario.model import Episode
 from sar_eval.stage1.fitflights import FitFlight
-from sar_eval.stage1.sight import LOOK_S, Looks, Scenery, constellation, heard_as_m, nearest_m, scenery_of
+from sar_eval.stage1.sight import LOOK_S, Scenery, SwarmPlaces, constellation, heard_as_m, nearest_m, scenery_of
 from sar_sim.judging.scoring import NEAR_M
 from sar_sim.radio.devices import Device, DeviceKind
 
@@ -91,7 +91,7 @@ class Observations:
         return rates
 
 
-class Issue(NamedTuple):
+class DrawnIssue(NamedTuple):
     """A victim issued: search time, error, views, and the GDOP of the drones in reach of it then (None: undefined)."""
 
     time_s: float
@@ -104,11 +104,11 @@ class Issue(NamedTuple):
 class SensingOutcome:
     """What sensing came to in one mission: victims' issues in the order of time, and the number of decoy alarms."""
 
-    issued: tuple[Issue, ...]
+    issued: tuple[DrawnIssue, ...]
     false_alarms: int
 
     @property
-    def found(self) -> tuple[Issue, ...]:
+    def found(self) -> tuple[DrawnIssue, ...]:
         """Those right at issue."""
         return tuple(issue for issue in self.issued if issue.error_m <= NEAR_M)
 
@@ -238,7 +238,7 @@ def observe(
     model: Observations,
     level: int,
     scenery: Scenery,
-    looks: Looks,
+    looks: SwarmPlaces,
     devices: Sequence[Device],
     seed: int,
     index: int,
@@ -255,7 +255,7 @@ def observe(
             if time_s is not None:
                 error_m, views = draw_error(model.errors[level], how_well)
                 shape = constellation(scenery, looks, place, time_s, device.power_db)
-                issued.append(Issue(time_s, error_m, views, shape))
+                issued.append(DrawnIssue(time_s, error_m, views, shape))
             continue
         rate = model.alarm_rate_per_s[device.kind.name.lower()][level]
         alarms += bool(cry < -math.expm1(-rate * looks.search_s))

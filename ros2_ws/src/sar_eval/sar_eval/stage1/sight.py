@@ -35,7 +35,7 @@ class Scenery(NamedTuple):
     reach_m: float
 
 
-class Looks(NamedTuple):
+class SwarmPlaces(NamedTuple):
     """Where drones were: places float64[T, N, 3] every LOOK_S from the search's begin on, and how long it took."""
 
     places: Floats
@@ -54,12 +54,12 @@ def reach_m(config: RadioConfig) -> float:
     return WAVELENGTH_M / (4.0 * math.pi) * math.pow(10.0, margin_db / 20.0)
 
 
-def looks_of(track: KinematicTrack, altitude_m: float) -> Looks:
+def looks_of(track: KinematicTrack, altitude_m: float) -> SwarmPlaces:
     """A flown track as looks, all at one altitude."""
     search_s = float(track.times_s[-1])
     at = np.searchsorted(track.times_s, np.arange(0.0, search_s, LOOK_S) - 1e-9)
     level = np.full((len(at), track.positions.shape[1], 1), altitude_m)
-    return Looks(np.concatenate([track.positions[at], level], axis=2), search_s)
+    return SwarmPlaces(np.concatenate([track.positions[at], level], axis=2), search_s)
 
 
 @inlined
@@ -110,7 +110,9 @@ def heard_as_m(far_m: Floats, power_db: float) -> Floats:
     return far_m * math.pow(10.0, -power_db / 20.0)
 
 
-def constellation(scenery: Scenery, looks: Looks, device: Floats, time_s: float, power_db: float = 0.0) -> float | None:
+def constellation(
+    scenery: Scenery, looks: SwarmPlaces, device: Floats, time_s: float, power_db: float = 0.0
+) -> float | None:
     """GDOP of the drones within reach of a device [3] at a moment of the search; None for fewer than two of them."""
     places = looks.places[min(int(time_s / LOOK_S), len(looks.places) - 1)]
     near = heard_as_m(effective_m(scenery.bodies, places, device), power_db) <= scenery.reach_m

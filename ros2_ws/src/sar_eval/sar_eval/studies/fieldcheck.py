@@ -71,7 +71,7 @@ class Reach(NamedTuple):
     discovery_m: float | None
 
 
-class Traffic(NamedTuple):
+class HeardRate(NamedTuple):
     """A phone heard by one drone: frames per second of contact, quantiles of gaps and the longest (s)."""
 
     distance_m: float
@@ -97,7 +97,7 @@ class FieldCheck:
 
     ground: tuple[GroundRow, ...]
     reaches: tuple[Reach, ...]
-    traffic: tuple[Traffic, ...]
+    traffic: tuple[HeardRate, ...]
     bearings: tuple[Bearing, ...]
     measured_range_m: dict[str, float]
     measured_rates: tuple[dict[str, Any], ...]
@@ -193,7 +193,7 @@ def _crossing(distances: Floats, share: Floats, wanted: float) -> float | None:
     return float(distances[k] * (distances[k + 1] / distances[k]) ** part)
 
 
-def hear_phone(config: RadioConfig, world: World, distance_m: float) -> Traffic:
+def hear_phone(config: RadioConfig, world: World, distance_m: float) -> HeardRate:
     """One phone that scans every half minute, listened to by one drone at rest."""
     device = Device(0x021234567890, DeviceKind.VICTIM, np.array([[0.0, distance_m, 0.0, 0.5]]))
     receiver = Receiver(config, world, [device], 1, 1, 0, 0.0, math.inf)
@@ -205,7 +205,7 @@ def hear_phone(config: RadioConfig, world: World, distance_m: float) -> Traffic:
     ]
     gaps = np.diff(times)
     contact = float(gaps[gaps < config.traffic.spell_s[0]].sum())
-    return Traffic(
+    return HeardRate(
         distance_m,
         len(times) / max(contact, 1e-9),
         float(np.median(gaps)),

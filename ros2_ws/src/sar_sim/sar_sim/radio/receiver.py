@@ -29,9 +29,9 @@ from sar_sim.radio.traffic import (
     JOINED,
     NEXT_S,
     SPEAK_DRAWS,
-    Schedule,
+    TrafficPlan,
     handshake_chance,
-    make_schedule,
+    make_traffic,
     speak,
     traffic_rows,
 )
@@ -102,7 +102,7 @@ def receive(
     scene: RadioScene,
     budget: Budget,
     sources: Transmitters,
-    schedule: Schedule,
+    schedule: TrafficPlan,
     drone: Floats,
     attitude: Floats,
     spoken: Floats,
@@ -323,7 +323,7 @@ class Receiver:
         self._noise_rng = [[stream("csi noise", *key) for key in row] for row in keys]
         self._amplitude_rng = [[stream("csi amplitude", *key) for key in row] for row in keys]
         self._traffic_rng = [stream("csi traffic", seed, episode, d.address) for d in self.devices]
-        self._schedule, self._scan_addresses = make_schedule(self.devices, config)
+        self._schedule, self._scan_addresses = make_traffic(self.devices, config)
         self._address = np.array([d.address for d in self.devices], dtype=np.uint64)
         self._beacon = np.array([d.beacon for d in self.devices], dtype=np.bool_)
         self._block = -1

@@ -64,7 +64,7 @@ def sleep_plan(device: Device, spell_s: tuple[float, float]) -> Floats:
     return np.array(spells)
 
 
-class Schedule(NamedTuple):
+class TrafficPlan(NamedTuple):
     """The plans of M devices as arrays, padded with times that never come."""
 
     phone: NDArray[np.bool_]  # [M] scans and joins; others send by their duty
@@ -73,7 +73,7 @@ class Schedule(NamedTuple):
     asleep: Floats  # [M, K, 2]
 
 
-def make_schedule(devices: Sequence[Device], config: RadioConfig) -> tuple[Schedule, NDArray[np.uint64]]:
+def make_traffic(devices: Sequence[Device], config: RadioConfig) -> tuple[TrafficPlan, NDArray[np.uint64]]:
     """The schedule, and the addresses [M, S] that scans are sent from."""
     phone = np.array([d.kind in PHONES and not d.beacon for d in devices], dtype=np.bool_)
     none = ScanPlan(np.empty(0), np.empty(0, np.uint64))
@@ -88,7 +88,7 @@ def make_schedule(devices: Sequence[Device], config: RadioConfig) -> tuple[Sched
         scans[j, : len(plan.times_s)] = plan.times_s
         aliases[j, : len(plan.times_s)] = plan.addresses
         asleep[j, : len(own)] = own
-    return Schedule(phone, np.array([d.duty for d in devices]), scans, asleep), aliases
+    return TrafficPlan(phone, np.array([d.duty for d in devices]), scans, asleep), aliases
 
 
 def traffic_rows(devices: int) -> Floats:
@@ -109,7 +109,7 @@ def gap_s(budget: Budget, kind: float, length: float) -> float:
 @compiled
 def speak(
     time_s: float,
-    schedule: Schedule,
+    schedule: TrafficPlan,
     budget: Budget,
     draws: Floats,
     rows: Floats,
