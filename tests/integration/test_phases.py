@@ -15,11 +15,11 @@ from sar_swarm.piloting.pursuit import Stage
 
 def test_three_drones_take_a_constellation_around_the_victim_and_go_back_to_their_strips() -> None:
     """Each holds its own place, 120 degrees from the others' as seen from the victim, which none of them knows."""
-    flight = Flight(prepare(Scenario(pursuit="on"), 0, 0), None)
+    flight = Flight(prepare(Scenario(pursuit="on"), 4, 4), None)
     assert flight.swarm.sensing is not None
     victim = flight.score.victims[0].position_at(0.0)[:2]
     held: dict[int, float] = {}
-    while flight.score.search_time_s < 90.0:
+    while flight.score.search_time_s < 180.0:
         flight.advance()
         for i, pilot in enumerate(flight.swarm.pilots):
             station, here = pilot.task.station, flight.score.state.position[i, :2]
@@ -38,7 +38,7 @@ def test_three_drones_take_a_constellation_around_the_victim_and_go_back_to_thei
 
 
 def test_without_pursuit_nobody_leaves_the_pattern() -> None:
-    flight = Flight(prepare(Scenario(), 0, 0), None)
+    flight = Flight(prepare(Scenario(), 9, 9), None)
     while flight.score.search_time_s < 60.0:
         flight.advance()
         assert all(pilot.task.station is None for pilot in flight.swarm.pilots)
@@ -47,9 +47,9 @@ def test_without_pursuit_nobody_leaves_the_pattern() -> None:
 
 def test_by_hand_one_drone_takes_three_bearings_one_after_another() -> None:
     """The heuristic baseline: whoever is near leaves its sweep and looks at the hypothesis from three sides, alone."""
-    flight = Flight(prepare(Scenario(world="open_field", pattern="boustrophedon_triangulation"), 3, 3), None)
+    flight = Flight(prepare(Scenario(world="open_field", pattern="boustrophedon_triangulation"), 5, 5), None)
     seen: dict[int, set[tuple[float, float]]] = {}
-    while flight.score.search_time_s < 60.0 and not any(len(places) == 3 for places in seen.values()):
+    while flight.score.search_time_s < 120.0 and not any(len(places) == 3 for places in seen.values()):
         flight.advance()
         busy = [pilot.task.station for pilot in flight.swarm.pilots]
         assert sum(station is not None for station in busy) <= 1
