@@ -11,7 +11,7 @@ import math
 import os
 import platform
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +39,19 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 COMMON: dict[str, Any] = {
     "world": "village",
     "drones": 2,
-    "duration_s": 64.0,
+    "duration_s": 130.0,
     "victims": 3,
-    "decoys": 4,
-    "faults": [{"kind": "drone_lost", "drone": 2, "begin_s": 61.0}],
+    "decoys": 6,
+    "faults": [{"kind": "drone_lost", "drone": 2, "begin_s": 127.0}],
 }
 """Long enough for issues, right and wrong ones, and for a look at what was held after a minute."""
+SCAN_INTERVAL_S = 3.0
+"""Phones scan this often and never sleep, so that so short a search has found most of them."""
 FLOWN: tuple[tuple[dict[str, Any], tuple[int, ...], tuple[int, ...]], ...] = (
-    ({"pattern": "partitioned_lawnmower"}, (1, 2), (3, 5)),
-    ({"pattern": "pheromone"}, (1, 2), (3, 5)),
-    ({"pattern": "pheromone", "sigma": 0.3, "kappa": 2.0}, (1, 2), (3, 5)),
-    ({"pattern": "pheromone", "victim_absent": True}, (1,), (3,)),
+    ({"pattern": "partitioned_lawnmower"}, (1, 2), (4, 6)),
+    ({"pattern": "pheromone"}, (1, 2), (4, 6)),
+    ({"pattern": "pheromone", "sigma": 0.3, "kappa": 2.0}, (1, 2), (4, 6)),
+    ({"pattern": "pheromone", "victim_absent": True}, (1,), (4,)),
 )
 STAGE_TITLES = ("What Stage 1 got wrong", "Stage 2 minus Stage 1")
 PAPER = "From the paper (paper-to-paper, not a leaderboard standing)"
@@ -73,7 +75,7 @@ FORETOLD: list[Row] = [
     }
     for policy in ("partitioned_lawnmower", "pheromone")
     for seed in (1, 2)
-    for episode in (3, 5)
+    for episode in (4, 6)
 ]
 """Stage-1 results made up: what is checked is how they are paired and subtracted."""
 
@@ -111,7 +113,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
         for seed in seeds:
             for episode in episodes:
                 bags.append(folder / f"{number}-{seed}-{episode}")
-                fly_episode(prepare(Scenario(**COMMON, **changes), seed, episode), bags[-1])
+                mission = prepare(Scenario(**COMMON, **changes), seed, episode)
+                often = tuple(replace(d, scan_interval_s=SCAN_INTERVAL_S, sleep_share=0.0) for d in mission.devices)
+                fly_episode(replace(mission, devices=often), bags[-1])
     return make_page(folder, bags)
 
 
