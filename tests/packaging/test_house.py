@@ -57,7 +57,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "names and shapes of arrays, without behaviour": ("sar_analysis/bags/arrays.py",),
     "read and written with every document: test_model.py, test_document.py, test_intervals.py": (
         "sar_analysis/results/rows.py",
-        "sar_analysis/stage1/figures.py",
         "sar_analysis/stats/layouts.py",
     ),
     "parts of the catalogue's figures: test_metrics.py, test_catalogue.py and tests/oracles": (

@@ -26,7 +26,7 @@ from sar_core.errors import SarError
 LayoutOf = Callable[[int], Hashable]
 FIGURES = (
     *("episode_return", "coverage_240s", "missions_with_detection", "cep50_m", "time_to_first_detection_s"),
-    "false_alarms_per_mission",
+    *("displaced_issues", "false_alarms_per_mission"),
 )
 """Of a policy, as the catalogue of metrics calls them; return and coverage are IQMs, the time is a restricted mean."""
 
@@ -92,15 +92,26 @@ def _sensed(rows: Sequence[Stage1Row], layout_of: LayoutOf, options: Options) ->
         seen = [t is not None for t in came]
         found["missions_with_detection"] = clustered.share(had, 1, layouts, options)
         found["time_to_first_detection_s"] = clustered.rmst(times, seen, COVERAGE_TIME_S, layouts, options)
-    errors = [(error, layout_of(row.episode)) for row in sought if (error := row.localization_error_m) is not None]
+    errors = [(error, layout_of(row.episode)) for row in sought for error in _errors(row)]
     if errors:
         values, places = [error for error, _ in errors], [place for _, place in errors]
-        found["cep50_m"] = clustered.quantile(values, 0.5, places, options, "first found victims")
+        found["cep50_m"] = clustered.quantile(values, 0.5, places, options, "issued victims")
+    told = [(row.displaced, len(row.errors_m), layout_of(row.episode)) for row in sought if row.errors_m]
+    if told and all(displaced is not None for displaced, _, _ in told):
+        wrong, issued, of = zip(*told, strict=True)
+        found["displaced_issues"] = clustered.share(wrong, issued, list(of), options, "issued victims")
     alarms = [(row.false_alarms, layout_of(row.episode)) for row in rows if row.false_alarms is not None]
     if alarms:
         counts, places = [count for count, _ in alarms], [place for _, place in alarms]
         found["false_alarms_per_mission"] = clustered.rate(counts, 1.0, places, options, "mission")
     return found
+
+
+def _errors(row: Stage1Row) -> list[float]:
+    """At issue, of every victim issued; of the first alone where a row says no more."""
+    if row.errors_m is not None:
+        return row.errors_m
+    return [] if row.localization_error_m is None else [row.localization_error_m]
 
 
 def seed_figures(

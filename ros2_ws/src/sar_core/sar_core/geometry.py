@@ -160,3 +160,26 @@ def room(px: float, py: float, fence: Floats) -> tuple[float, float, float]:
     if distance > 0.0:
         bx, by = bx / distance, by / distance
     return (distance if inside else -distance), bx, by
+
+
+@inlined
+def crosses_rectangle(px: float, py: float, qx: float, qy: float, a: float, b: float) -> bool:
+    """Whether the segment p-q touches the rectangle |x| < a, |y| < b (slab test)."""
+    low, high = 0.0, 1.0
+    for start, move, half in ((px, qx - px, a), (py, qy - py, b)):
+        if abs(move) < 1e-12:
+            if abs(start) >= half:
+                return False
+            continue
+        t1, t2 = (-half - start) / move, (half - start) / move
+        low, high = max(low, min(t1, t2)), min(high, max(t1, t2))
+    return low < high
+
+
+@inlined
+def from_segment2(x: float, y: float, px: float, py: float, qx: float, qy: float) -> float:
+    """Squared distance of the point (x, y) from the segment p-q."""
+    mx, my = qx - px, qy - py
+    length = mx * mx + my * my
+    t = 0.0 if length <= 0.0 else min(max(((x - px) * mx + (y - py) * my) / length, 0.0), 1.0)
+    return (x - px - t * mx) ** 2 + (y - py - t * my) ** 2

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
-from sar_core.geometry import BOX, ROW
+from sar_core.geometry import BOX, ROW, crosses_rectangle, from_segment2
 from sar_swarm.planning.clearance import close_obstacles
 
 Floats = NDArray[np.float64]
@@ -92,43 +92,20 @@ def within(bounds: Bounds, x: float, y: float) -> bool:
 
 
 @inlined
-def _aside(x: float, y: float, px: float, py: float, qx: float, qy: float) -> float:
-    """Squared distance of the point (x, y) from the segment p-q."""
-    mx, my = qx - px, qy - py
-    length = mx * mx + my * my
-    t = 0.0 if length <= 0.0 else min(max(((x - px) * mx + (y - py) * my) / length, 0.0), 1.0)
-    return (x - px - t * mx) ** 2 + (y - py - t * my) ** 2
-
-
-@inlined
-def _through(px: float, py: float, qx: float, qy: float, a: float, b: float) -> bool:
-    """Whether the segment p-q passes through the rectangle |x| < a, |y| < b."""
-    low, high = 0.0, 1.0
-    for start, move, half in ((px, qx - px, a), (py, qy - py, b)):
-        if abs(move) < 1e-12:
-            if abs(start) >= half:
-                return False
-            continue
-        t1, t2 = (-half - start) / move, (half - start) / move
-        low, high = max(low, min(t1, t2)), min(high, max(t1, t2))
-    return low < high
-
-
-@inlined
 def _off(rows: Floats, m: int, px: float, py: float, qx: float, qy: float) -> float:
     """Distance from the segment p-q to a volume's body, 0 where they touch."""
     if rows[m, 0] != BOX:
-        return max(math.sqrt(_aside(rows[m, 1], rows[m, 2], px, py, qx, qy)) - float(rows[m, 5]), 0.0)
+        return max(math.sqrt(from_segment2(rows[m, 1], rows[m, 2], px, py, qx, qy)) - float(rows[m, 5]), 0.0)
     c, s, a, b = rows[m, 3], rows[m, 4], rows[m, 5], rows[m, 6]
     ux, uy = c * (px - rows[m, 1]) + s * (py - rows[m, 2]), c * (py - rows[m, 2]) - s * (px - rows[m, 1])
     vx, vy = c * (qx - rows[m, 1]) + s * (qy - rows[m, 2]), c * (qy - rows[m, 2]) - s * (qx - rows[m, 1])
-    if _through(ux, uy, vx, vy, a, b):
+    if crosses_rectangle(ux, uy, vx, vy, a, b):
         return 0.0
     least = max(abs(ux) - a, 0.0) ** 2 + max(abs(uy) - b, 0.0) ** 2
     least = min(least, max(abs(vx) - a, 0.0) ** 2 + max(abs(vy) - b, 0.0) ** 2)
     for sx in (-a, a):
         for sy in (-b, b):
-            least = min(least, _aside(sx, sy, ux, uy, vx, vy))
+            least = min(least, from_segment2(sx, sy, ux, uy, vx, vy))
     return math.sqrt(least)
 
 
@@ -154,7 +131,7 @@ def blocked(rows: Floats, px: float, py: float, qx: float, qy: float, spare: flo
             continue
         if max(py, qy) - rows[m, 2] <= -span or min(py, qy) - rows[m, 2] >= span:
             continue
-        if _aside(rows[m, 1], rows[m, 2], px, py, qx, qy) >= span * span:
+        if from_segment2(rows[m, 1], rows[m, 2], px, py, qx, qy) >= span * span:
             continue
         near = _off(rows, m, px, py, qx, qy)
         if near < rows[m, _RIM] + spare and near < min(_off(rows, m, px, py, px, py), rows[m, _RIM] + spare) - HAIR_M:

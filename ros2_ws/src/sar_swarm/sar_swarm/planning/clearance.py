@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sar_core.compiled import compiled, inlined
-from sar_core.geometry import BOX, distance_to, gradient
+from sar_core.geometry import BOX, crosses_rectangle, distance_to, from_segment2, gradient
 
 Floats = NDArray[np.float64]
 
@@ -57,29 +57,6 @@ def close_obstacles(pos: Floats, reach: float, obstacles: Floats, clearance: flo
     return rows[:count], nearest_m, nearest_row
 
 
-@inlined
-def _crosses(px: float, py: float, qx: float, qy: float, a: float, b: float) -> bool:
-    """Whether the segment p-q touches the rectangle |x| < a, |y| < b (slab test)."""
-    low, high = 0.0, 1.0
-    for start, move, half in ((px, qx - px, a), (py, qy - py, b)):
-        if abs(move) < 1e-12:
-            if abs(start) >= half:
-                return False
-            continue
-        t1, t2 = (-half - start) / move, (half - start) / move
-        low, high = max(low, min(t1, t2)), min(high, max(t1, t2))
-    return low < high
-
-
-@inlined
-def _from_segment(x: float, y: float, px: float, py: float, qx: float, qy: float) -> float:
-    """Squared distance of the point (x, y) from the segment p-q."""
-    mx, my = qx - px, qy - py
-    length = mx * mx + my * my
-    t = 0.0 if length <= 0.0 else min(max(((x - px) * mx + (y - py) * my) / length, 0.0), 1.0)
-    return (x - px - t * mx) ** 2 + (y - py - t * my) ** 2
-
-
 @compiled
 def way_blocked(close: Floats, wx: float, wy: float) -> bool:
     """Whether the level way from the drone to the offset (wx, wy) comes nearer to a close obstacle than allowed."""
@@ -88,7 +65,7 @@ def way_blocked(close: Floats, wx: float, wy: float) -> bool:
         need = o[7]
         if o[0] != BOX:
             keep = o[5] + need
-            if _from_segment(o[1], o[2], 0.0, 0.0, wx, wy) < keep * keep:
+            if from_segment2(o[1], o[2], 0.0, 0.0, wx, wy) < keep * keep:
                 return True
             continue
         c, s, a, b = o[3], o[4], o[5], o[6]
@@ -96,11 +73,11 @@ def way_blocked(close: Floats, wx: float, wy: float) -> bool:
         qx, qy = px + c * wx + s * wy, py - s * wx + c * wy
         if min(px, qx) >= a + need or max(px, qx) <= -a - need or min(py, qy) >= b + need or max(py, qy) <= -b - need:
             continue
-        if _crosses(px, py, qx, qy, a + need, b) or _crosses(px, py, qx, qy, a, b + need):
+        if crosses_rectangle(px, py, qx, qy, a + need, b) or crosses_rectangle(px, py, qx, qy, a, b + need):
             return True
         for sx in (-a, a):
             for sy in (-b, b):
-                if _from_segment(sx, sy, px, py, qx, qy) < need * need:
+                if from_segment2(sx, sy, px, py, qx, qy) < need * need:
                     return True
     return False
 
