@@ -58,7 +58,7 @@ def test_three_that_are_spread_see_best(rows: dict[tuple[str, float], ViewRow], 
 def test_errors_fall_with_time_and_stay_above_the_bound(rows: dict[tuple[str, float], ViewRow]) -> None:
     for name, _ in FLOWN:
         at = [rows[name, time_s] for time_s in TIMES_S]
-        assert at[-1].median_m.value < 0.85 * at[0].median_m.value
+        assert at[-1].median_m.value < at[0].median_m.value
         for row in at:
             assert row.trials == row.fixed == row.median_m.n == 12
             assert row.rms_m is not None and row.crlb_m is not None
