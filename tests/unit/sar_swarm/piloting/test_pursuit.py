@@ -240,7 +240,7 @@ def test_two_hypotheses_share_the_swarm() -> None:
 @given(st.integers(0, 10_000), st.lists(points, min_size=3, max_size=6, unique=True))
 @settings(max_examples=25, deadline=None)
 def test_noisy_and_unequal_knowledge_makes_nobody_dither(seed: int, places: list[tuple[float, float]]) -> None:
-    """Everyone's view of everyone is off by a metre each tick: nobody leaves twice, and nobody shares a place for long."""
+    """Everyone's view of everyone is off by a metre each tick: nobody leaves twice, nobody shares a place for long."""
     swarm = Swarm(np.array(places), noise_m=1.0, seed=seed)
     swarm.fly([VICTIM], 45.0)
     together = [[station for station in stations if station is not None] for stations in swarm.log]
