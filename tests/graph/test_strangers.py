@@ -15,7 +15,7 @@ STRANGER = Path(__file__).with_name("stranger.py")
 
 
 def test_a_stranger_on_our_topics_changes_nothing_and_is_named(plan, alone, read_bag, tmp_path):
-    episode = plan(seed=1, index=1, world="village")
+    episode = plan(seed=1, index=1, world="village", duration_s=60.0)  # so long that every node finds the stranger
     record, bag = alone(episode, True)
     with Graph(episode, tmp_path / "bag", csi=True, **PATIENT) as graph:
         environment = {**os.environ, **graph.environment}
