@@ -177,7 +177,7 @@ def fit_observations(
 ) -> None:
     """Fly the full chain and fit what Stage 1 knows of sensing; show how well it foretells other flights.
 
-    Example: sar-eval fit-observations --flights 100 --check 50 --out configs/stage1/observations-v2.json
+    Example: sar-eval fit-observations --flights 100 --check 50 --out observations-v4.json
 
     Flights use seeds and layouts that belong to calibration; no evaluation contains them.
     """

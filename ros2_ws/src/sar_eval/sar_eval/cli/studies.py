@@ -27,7 +27,7 @@ def calibrate(
 ) -> None:
     """Fit the swarm's confidence on missions no evaluation uses (seeds from 1000000), for one link budget.
 
-    Example: sar-eval calibrate --radio short_range --missions 96 --out short_range.json
+    Example: sar-eval calibrate --radio near --missions 96 --out near.json
     """
     from sar_eval.scenario.prepare import calibration_path, radio_path
     from sar_eval.studies.calibration import calibrate as fit
